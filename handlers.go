@@ -1,0 +1,365 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxBody is the size of the largest request body, in bytes.
+const maxBody = 64 << 10
+
+// api is the service.
+type api struct {
+	key   string // the API key
+	pets  *store
+	log   *slog.Logger
+	quiet bool // logs no requests
+}
+
+// routes lists every path, and what a request passes on its way there.
+func (a *api) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/pets", a.operation(a.listPets))
+	mux.HandleFunc("POST /v1/pets", a.operation(a.createPet))
+	mux.HandleFunc("/v1/pets", allow("GET, HEAD, POST"))
+	mux.HandleFunc("GET /v1/pets/{petId}", a.operation(a.getPet))
+	mux.HandleFunc("/v1/pets/{petId}", allow("GET, HEAD"))
+	mux.HandleFunc("GET /v1/store/orders", a.operation(listOrders))
+	mux.HandleFunc("/v1/store/orders", allow("GET, HEAD"))
+	mux.HandleFunc("/", notFound)
+
+	// A request meets the last of these first.
+	h := cleanPath(mux)
+	h = requireKey(a.key, h)
+	h = closeUnread(h)
+	h = recoverPanics(a.log, h)
+	if !a.quiet {
+		h = logRequests(a.log, a.key, h)
+	}
+	return h
+}
+
+// listPets answers a page of pets in ascending order of id and, when more
+// follow, a Link to the next page (contract, section 4.1; RFC 8288).
+func (a *api) listPets(w http.ResponseWriter, r *http.Request) error {
+	limit, err := queryInteger(r.Form, "limit", 20, 1, 100)
+	if err != nil {
+		return err
+	}
+	after, err := queryInteger(r.Form, "after", 0, math.MinInt64, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	status, err := queryStatus(r.Form)
+	if err != nil {
+		return err
+	}
+
+	pets := a.pets.list(status, after, int(limit)+1)
+	if len(pets) > int(limit) {
+		pets = pets[:limit]
+		next := "after=" + strconv.FormatInt(pets[limit-1].id, 10)
+		if status != "" {
+			next = "status=" + string(status) + "&" + next
+		}
+		if r.Form.Has("limit") {
+			next = "limit=" + strconv.FormatInt(limit, 10) + "&" + next
+		}
+		w.Header().Set("Link", "</v1/pets?"+next+`>; rel="next"`)
+	}
+	body := []byte{'['}
+	for i, p := range pets {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, p.json...)
+	}
+	writeJSON(w, 200, append(body, "]\n"...))
+	return nil
+}
+
+// createPet adds a pet and answers it with its id and Location (contract,
+// section 4.2).
+func (a *api) createPet(w http.ResponseWriter, r *http.Request) error {
+	if err := checkContentType(r.Header.Get("Content-Type")); err != nil {
+		return err
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	pet, err := parseNewPet(body)
+	if err != nil {
+		return err
+	}
+	p := a.pets.add(pet)
+	w.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(p.id, 10))
+	writeJSON(w, 201, []byte(p.json+"\n"))
+	return nil
+}
+
+// getPet answers one pet, and tells that it will not do so for ever (contract,
+// section 4.3; RFC 9745, RFC 8594). It is deprecated since 20 November 2026.
+func (a *api) getPet(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Deprecation", "@1795132800")
+	w.Header().Set("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")
+	w.Header().Set("Link", `</v1/pets>; rel="successor-version"`)
+	id, err := integer(codeInvalidParameter, "petId", r.PathValue("petId"), math.MinInt64, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	p, ok := a.pets.get(id)
+	if !ok {
+		return Error{Status: 404, Message: fmt.Sprintf("there is no pet %d", id)}
+	}
+	writeJSON(w, 200, []byte(p.json+"\n"))
+	return nil
+}
+
+// listOrders stands for the path that the contract names in section 4.4
+// without showing its payload.
+func listOrders(http.ResponseWriter, *http.Request) error {
+	return Error{Status: 501, Message: "the contract names this operation and shows no payload for it"}
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	writeError(w, Error{Status: 404, Message: "no such path; the pets are at /v1/pets, without a slash at the end"})
+}
+
+// allow answers 405: the path has these methods only.
+func allow(methods string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", methods)
+		writeError(w, Error{Status: 405, Message: "this path allows " + methods + " only"})
+	}
+}
+
+// cleanPath answers 404 where next, a mux, would redirect to a cleaner path,
+// and to the paths without a slash: * and the empty one.
+func cleanPath(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Clean("/"+r.URL.Path) != r.URL.Path {
+			notFound(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// operation makes op a handler: it parses the query into r.Form, and answers
+// the error that op returns. No message shows the key.
+func (a *api) operation(op func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var err error
+		if r.Form, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+			err = Error{codeInvalidParameter, "the query is malformed: " + err.Error(), 400}
+		} else {
+			err = op(w, r)
+		}
+		switch err := err.(type) {
+		case invalid:
+			err.given = strings.ReplaceAll(err.given, a.key, "<API_KEY>")
+			writeError(w, Error{err.code, err.Error(), 400})
+		case Error:
+			writeError(w, err)
+		}
+	}
+}
+
+// queryInteger returns the integer parameter called name, or def without one.
+func queryInteger(query url.Values, name string, def, min, max int64) (int64, error) {
+	if !query.Has(name) {
+		return def, nil
+	}
+	given, err := single(query, name)
+	if err != nil {
+		return 0, err
+	}
+	return integer(codeInvalidParameter, name, given, min, max)
+}
+
+// queryStatus returns the parameter status, or "" without one.
+func queryStatus(query url.Values) (PetStatus, error) {
+	if !query.Has("status") {
+		return "", nil
+	}
+	given, err := single(query, "status")
+	if err != nil {
+		return "", err
+	}
+	return petStatus(codeInvalidParameter, given)
+}
+
+// single returns the value of a parameter that may be given once.
+func single(query url.Values, name string) (string, error) {
+	if n := len(query[name]); n > 1 {
+		return "", invalid{codeInvalidParameter, name, fmt.Sprintf("given %d times", n), "given once"}
+	}
+	return query.Get(name), nil
+}
+
+// integer parses an integer as JSON spells it: no plus sign, no leading zero,
+// no fraction, no exponent.
+func integer(code, name, given string, min, max int64) (int64, error) {
+	n, err := strconv.ParseInt(given, 10, 64)
+	digits := strings.TrimPrefix(given, "-")
+	if err != nil || n < min || n > max || digits[0] == '+' || digits[0] == '0' && digits != "0" {
+		return 0, invalid{code, name, cmp.Or(given, "empty"), fmt.Sprintf("an integer from %d to %d", min, max)}
+	}
+	return n, nil
+}
+
+func petStatus(code, given string) (PetStatus, error) {
+	switch s := PetStatus(given); s {
+	case Available, Pending, Sold:
+		return s, nil
+	}
+	return "", invalid{code, "status", cmp.Or(given, "empty"), "available, pending or sold"}
+}
+
+// checkContentType tells whether a body of this type is JSON in UTF-8. curl
+// sends another type unless told.
+func checkContentType(given string) error {
+	if given == "" || given == "application/json" {
+		return nil
+	}
+	media, params, err := mime.ParseMediaType(given)
+	if err != nil || media != "application/json" || !strings.EqualFold(cmp.Or(params["charset"], "utf-8"), "utf-8") {
+		return Error{Status: 415, Message: "send the pet as JSON in UTF-8, with Content-Type: application/json (curl does with --json)"}
+	}
+	return nil
+}
+
+// readBody returns the request body, all of it: what closeUnread did is undone.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	var body []byte
+	var err error = &http.MaxBytesError{Limit: maxBody}
+	if r.ContentLength <= maxBody {
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	}
+	switch {
+	case err == nil:
+		w.Header().Del("Connection")
+		return body, nil
+	case errors.As(err, new(*http.MaxBytesError)):
+		return nil, Error{Status: 413, Message: fmt.Sprintf("the body is over %d bytes", maxBody)}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, Error{Status: 408, Message: "the body did not come in time"}
+	default:
+		return nil, Error{codeInvalidBody, "the body is cut short or badly chunked", 400}
+	}
+}
+
+// parseNewPet parses the body of createPet.
+func parseNewPet(body []byte) (p NewPet, err error) {
+	m, err := members(body, "name", "categoryId", "status")
+	if err != nil {
+		return p, err
+	}
+	if p.Name = unquote(m[0]); m[0][0] != '"' || strings.Contains(m[0], `\u`) && !wellFormed.MatchString(m[0]) {
+		return p, invalid{codeInvalidBody, "name", m[0], "a string of valid Unicode"}
+	}
+	if p.CategoryID, err = integer(codeInvalidBody, "categoryId", m[1], math.MinInt64, math.MaxInt64); err != nil {
+		return p, err
+	}
+	if m[2] != missing {
+		p.Status, err = petStatus(codeInvalidBody, unquote(m[2]))
+	}
+	return p, err
+}
+
+// missing stands for the value of a member that is not there. It is no JSON.
+const missing = "missing"
+
+// members returns the values, as they are spelt in the JSON object b, of the
+// members with these names. It is for what encoding/json lets pass: names in
+// another case, members given twice, null, invalid UTF-8. Members with other
+// names are skipped.
+func members(b []byte, names ...string) ([]string, error) {
+	if err := json.Unmarshal(b, new(json.RawMessage)); err != nil {
+		return nil, Error{codeInvalidBody, "the body is not JSON: " + err.Error(), 400}
+	}
+	b = bytes.TrimSpace(b)
+	if b[0] != '{' {
+		return nil, invalid{codeInvalidBody, "the body", string(b), "a JSON object"}
+	}
+	values := make([]string, len(names))
+	for i := range values {
+		values[i] = missing
+	}
+	for end := 0; b[end] != '}'; {
+		b = b[end+1:]
+		end = tokenEnd(b)
+		if b[end] == '}' {
+			break // the object is empty
+		}
+		name := unquote(string(bytes.TrimSpace(b[:end])))
+		b = b[end+1:]
+		end = tokenEnd(b)
+		value := string(bytes.TrimSpace(b[:end]))
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return nil, invalid{codeInvalidBody, name, "not UTF-8", "UTF-8"}
+		}
+		if i := slices.Index(names, name); i >= 0 {
+			if values[i] != missing {
+				return nil, invalid{codeInvalidBody, name, "given twice", "given once"}
+			}
+			values[i] = value
+		}
+	}
+	return values, nil
+}
+
+// tokenEnd returns where the name or value that b begins with ends: at the
+// next colon, comma or bracket of the object around it. b is valid JSON.
+func tokenEnd(b []byte) int {
+	depth, quoted := 0, false
+	for i := 0; ; i++ {
+		switch c := b[i]; {
+		case c == '\\':
+			i++ // only in strings
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case depth == 0 && (c == ':' || c == ',' || c == '}'):
+			return i
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+}
+
+// wellFormed matches JSON strings but those that escape one half of a
+// surrogate pair alone: no UTF-8 can say that.
+var wellFormed = regexp.MustCompile(`^"([^\\]|\\[^u]|\\u([^dD]|[dD][0-7])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*"$`)
+
+// unquote returns what a JSON string stands for, and other JSON as it is.
+func unquote(value string) string {
+	if value[0] != '"' {
+		return value
+	}
+	if !strings.Contains(value, `\`) {
+		return value[1 : len(value)-1]
+	}
+	var s string
+	json.Unmarshal([]byte(value), &s) // cannot fail: value is a JSON string
+	return s
+}

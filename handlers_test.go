@@ -1,0 +1,912 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// testKey is the API key of the services that the tests start.
+const testKey = "correct-horse"
+
+// patience is how long a test waits for what must come: only a test that
+// fails waits that long.
+const patience = time.Minute
+
+// service is a petstore that runs in this process.
+type service struct {
+	addr   string        // host:port
+	stderr *lockedBuffer // what it has logged so far
+	cancel func()        // asks it to stop
+	stop   func()        // stops it, and checks how it ends
+}
+
+// lockedBuffer is a bytes.Buffer that many goroutines may use.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// start runs the service with testKey on a free port until the test ends. It
+// must then exit with 0, and have printed nothing but its base URL.
+func start(t testing.TB, args ...string) *service {
+	t.Helper()
+	return startKey(t, testKey, args...)
+}
+
+func startKey(t testing.TB, key string, args ...string) *service {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &service{stderr: new(lockedBuffer), cancel: cancel}
+	stdout, w := io.Pipe()
+	exit := make(chan int, 1)
+	go func() {
+		exit <- run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), env(key), w, s.stderr)
+		w.Close()
+	}()
+	out := bufio.NewReader(stdout)
+	line, _ := out.ReadString('\n')
+	m := regexp.MustCompile(`^http://(127\.0\.0\.1:[1-9][0-9]*)/v1\n$`).FindStringSubmatch(line)
+	if m == nil {
+		cancel()
+		t.Fatalf("stdout is %q, want the base URL\n%s", line, s.stderr)
+	}
+	s.addr = m[1]
+	s.stop = sync.OnceFunc(func() {
+		client.CloseIdleConnections()
+		cancel()
+		if rest, _ := io.ReadAll(out); len(rest) > 0 {
+			t.Errorf("stdout goes on behind the base URL: %q", rest)
+		}
+		if code := <-exit; code != 0 {
+			t.Errorf("exit code %d, want 0\n%s", code, s.stderr)
+		}
+	})
+	t.Cleanup(s.stop)
+	return s
+}
+
+// env is an environment with only the API key in it.
+func env(key string) func(string) string {
+	return func(name string) string { return map[string]string{"PETSTORE_API_KEY": key}[name] }
+}
+
+// client takes what comes: it follows no redirects.
+var client = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Transport:     &http.Transport{MaxIdleConnsPerHost: 100},
+	Timeout:       patience,
+}
+
+// call sends a request that is written as "METHOD target", header lines, an
+// empty line and a body. It carries testKey unless a line begins with
+// "Authorization". See answer for what comes back.
+func (s *service) call(t testing.TB, request string) string {
+	t.Helper()
+	return answer(t, s.do(t, request))
+}
+
+func (s *service) do(t testing.TB, request string) *http.Response {
+	t.Helper()
+	head, body, _ := strings.Cut(request, "\n\n")
+	lines := strings.Split(head, "\n")
+	method, target, _ := strings.Cut(lines[0], " ")
+	req, err := http.NewRequest(method, "http://"+s.addr, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.URL.Opaque = target // goes out as it is
+	if !strings.Contains(head, "\nAuthorization") {
+		req.Header.Set("Authorization", "Bearer "+testKey)
+	}
+	for _, line := range lines[1:] {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			req.Header.Add(name, strings.TrimSpace(value))
+		}
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+// answer writes a response as a line of status and body, and sorted lines of
+// headers; an Error is shortened to its code and message. The headers and the
+// form that every answer has are checked and left out.
+func answer(t testing.TB, resp *http.Response) string {
+	t.Helper()
+	method := resp.Request.Method
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := resp.Header.Clone()
+	length, err := strconv.Atoi(h.Get("Content-Length"))
+	switch {
+	case resp.StatusCode == 204:
+		if len(body) > 0 || h.Get("Content-Type")+h.Get("Content-Length") != "" {
+			t.Errorf("%s: a 204 with a body: %v %q", method, h, body)
+		}
+	case err != nil || h.Get("Content-Type") != "application/json":
+		t.Errorf("%s: not JSON of a known length: %v %q", method, h, body)
+	case method == "HEAD":
+		if len(body) > 0 {
+			t.Errorf("HEAD: a body: %q", body)
+		}
+	case length != len(body) || !bytes.HasSuffix(body, []byte("\n")):
+		t.Errorf("%s: Content-Length %d of %q", method, length, body)
+	}
+	if strings.Contains(string(body)+fmt.Sprint(h), testKey) {
+		t.Errorf("%s: the answer shows the key: %v %q", method, h, body)
+	}
+	for _, name := range []string{"Content-Type", "Content-Length", "Date"} {
+		h.Del(name)
+	}
+	if resp.Close {
+		h.Set("Connection", "close")
+	}
+	line := strings.TrimSuffix(string(body), "\n")
+	if resp.StatusCode >= 400 && method != "HEAD" {
+		var e Error
+		json.Unmarshal(body, &e)
+		if string(encode(e)) != line || e.Status != resp.StatusCode || e.Message == "" || !regexp.MustCompile(`^[a-z0-9_]+$`).MatchString(e.Code) {
+			t.Errorf("%s: no Error of status %d: %q", method, resp.StatusCode, body)
+		}
+		line = e.Code + ": " + e.Message
+	}
+	var b strings.Builder
+	h.Write(&b)
+	return strings.TrimSpace(strings.TrimSpace(fmt.Sprint(resp.StatusCode, " ", line)) + "\n" + strings.ReplaceAll(b.String(), "\r\n", "\n"))
+}
+
+// check plays cases, each a request and its answer, in order. A HEAD must get
+// the headers of the GET before it.
+func (s *service) check(t *testing.T, cases [][2]string) {
+	t.Helper()
+	for _, c := range cases {
+		if strings.HasPrefix(c[0], "GET ") {
+			get, head := s.do(t, c[0]), s.do(t, "HEAD"+c[0][3:])
+			get.Header.Del("Date")
+			head.Header.Del("Date")
+			if get.StatusCode != head.StatusCode || !reflect.DeepEqual(get.Header, head.Header) {
+				t.Errorf("%s\n GET %d %v\nHEAD %d %v", c[0], get.StatusCode, get.Header, head.StatusCode, head.Header)
+			}
+			get.Body.Close()
+			answer(t, head)
+		}
+		if got := s.call(t, c[0]); got != c[1] {
+			t.Errorf("%s\n got %s\nwant %s", c[0], got, c[1])
+		}
+	}
+}
+
+const (
+	paramInt64 = "an integer from -9223372036854775808 to 9223372036854775807"
+	deprecated = "\nDeprecation: @1795132800\nLink: </v1/pets>; rel=\"successor-version\"\nSunset: Thu, 05 Dec 2030 00:00:00 GMT"
+	noPath     = "404 not_found: no such path; the pets are at /v1/pets, without a slash at the end"
+	noKey      = "401 unauthorized: send the API key in one header: Authorization: Bearer <API_KEY>\nWww-Authenticate: Bearer realm=\"petstore\""
+	wrongKey   = "401 invalid_token: this is not the API key that the service was started with\nWww-Authenticate: Bearer realm=\"petstore\", error=\"invalid_token\""
+)
+
+// The contract, table by table: resources, parameters, answers.
+func TestContract(t *testing.T) {
+	s := start(t)
+	s.check(t, [][2]string{
+		{"GET /v1/pets", "200 []"},
+		{"POST /v1/pets\n\n" + `{"name":"Rex","categoryId":1,"status":"available"}`,
+			`201 {"id":1,"name":"Rex","categoryId":1,"status":"available"}` + "\nLocation: /v1/pets/1"},
+		{"POST /v1/pets\nContent-Type: application/json\n\n" + `{"categoryId":9223372036854775807,"name":""}`,
+			`201 {"id":2,"name":"","categoryId":9223372036854775807}` + "\nLocation: /v1/pets/2"},
+		{"POST /v1/pets\nContent-Type: Application/JSON; Charset=\"UTF-8\"\n\n" + ` { "status" : "sold" , "name" : "<ü&\u0000\n\ud83d\ude00>" , "categoryId" : -9223372036854775808 } `,
+			`201 {"id":3,"name":"<ü&\u0000\n😀>","categoryId":-9223372036854775808,"status":"sold"}` + "\nLocation: /v1/pets/3"},
+		{"POST /v1/pets\n\n" + `{"id":77,"name":"Id","\u0063ategoryId":-0,"status":"p\u0065nding","Name":5,"x":{"name":["}",{}]},"x":"\""}`,
+			`201 {"id":4,"name":"Id","categoryId":0,"status":"pending"}` + "\nLocation: /v1/pets/4"},
+		{"GET /v1/pets", `200 [{"id":1,"name":"Rex","categoryId":1,"status":"available"},{"id":2,"name":"","categoryId":9223372036854775807},` +
+			`{"id":3,"name":"<ü&\u0000\n😀>","categoryId":-9223372036854775808,"status":"sold"},{"id":4,"name":"Id","categoryId":0,"status":"pending"}]`},
+		{"GET /v1/pets?status=available", `200 [{"id":1,"name":"Rex","categoryId":1,"status":"available"}]`},
+		{"GET /v1/pets?status=pending&colour=red&limit=100", `200 [{"id":4,"name":"Id","categoryId":0,"status":"pending"}]`},
+		{"GET /v1/pets/2", `200 {"id":2,"name":"","categoryId":9223372036854775807}` + deprecated},
+		{"GET /v1/%70ets/%32?x=y", `200 {"id":2,"name":"","categoryId":9223372036854775807}` + deprecated},
+		{"HEAD /v1/pets/2", "200" + deprecated},
+		{"HEAD /v1/pets/5", "404" + deprecated},
+		{"HEAD /v1/pets?limit=1", "200\nLink: </v1/pets?limit=1&after=1>; rel=\"next\""},
+		{"GET /v1/pets/5", "404 not_found: there is no pet 5" + deprecated},
+		{"GET /v1/pets/0", "404 not_found: there is no pet 0" + deprecated},
+		{"GET /v1/pets/-9223372036854775808", "404 not_found: there is no pet -9223372036854775808" + deprecated},
+		{"GET /v1/pets/9223372036854775808", "400 invalid_parameter: petId is 9223372036854775808; it must be " + paramInt64 + deprecated},
+		{"GET /v1/pets/Rex", "400 invalid_parameter: petId is Rex; it must be " + paramInt64 + deprecated},
+		{"GET /v1/pets/1%2F2", "400 invalid_parameter: petId is 1/2; it must be " + paramInt64 + deprecated},
+		{"GET /v1/pets/01", "400 invalid_parameter: petId is 01; it must be " + paramInt64 + deprecated},
+		{"GET /v1/store/orders", "501 not_implemented: the contract names this operation and shows no payload for it"},
+	})
+}
+
+// What is no request of the contract: every answer is an Error, whatever the
+// path and the method.
+func TestErrors(t *testing.T) {
+	s := start(t)
+	limit := func(given string) string {
+		return "400 invalid_parameter: limit is " + given + "; it must be an integer from 1 to 100"
+	}
+	status := func(given string) string {
+		return "400 invalid_parameter: status is " + given + "; it must be available, pending or sold"
+	}
+	s.check(t, [][2]string{
+		{"GET /v1/pets?limit=0", limit("0")},
+		{"GET /v1/pets?limit=101", limit("101")},
+		{"GET /v1/pets?limit=-1", limit("-1")},
+		{"GET /v1/pets?limit=1.0", limit("1.0")},
+		{"GET /v1/pets?limit=1e1", limit("1e1")},
+		{"GET /v1/pets?limit=%2B1", limit("+1")},
+		{"GET /v1/pets?limit=01", limit("01")},
+		{"GET /v1/pets?limit=-01", limit("-01")},
+		{"GET /v1/pets?limit=ten", limit("ten")},
+		{"GET /v1/pets?limit=", limit("empty")},
+		{"GET /v1/pets?limit", limit("empty")},
+		{"GET /v1/pets?limit=99999999999999999999", limit("99999999999999999999")},
+		{"GET /v1/pets?limit=" + strings.Repeat("ä", 41), limit(strings.Repeat("ä", 40) + "…")},
+		{"GET /v1/pets?limit=" + strings.Repeat("ä", 40), limit(strings.Repeat("ä", 40))},
+		{"GET /v1/pets?limit=a" + testKey, limit("a<API_KEY>")},
+		{"GET /v1/pets?limit=" + strings.Repeat("a", 39) + testKey, limit(strings.Repeat("a", 39) + "<…")},
+		{"GET /v1/pets?limit=1&limit=1", "400 invalid_parameter: limit is given 2 times; it must be given once"},
+		{"GET /v1/pets?status=Sold", status("Sold")},
+		{"GET /v1/pets?status=", status("empty")},
+		{"GET /v1/pets?status=sold,pending", status("sold,pending")},
+		{"GET /v1/pets?status=sold&status=sold&status=", "400 invalid_parameter: status is given 3 times; it must be given once"},
+		{"GET /v1/pets?after=x", "400 invalid_parameter: after is x; it must be " + paramInt64},
+		{"GET /v1/pets?after=1&after=2", "400 invalid_parameter: after is given 2 times; it must be given once"},
+		{"GET /v1/pets?x=%zz", `400 invalid_parameter: the query is malformed: invalid URL escape "%zz"`},
+		{"GET /v1/pets?x=1;limit=5", "400 invalid_parameter: the query is malformed: invalid semicolon separator in query"},
+		{"GET /v1/pets/1?%", `400 invalid_parameter: the query is malformed: invalid URL escape "%"`},
+
+		{"GET /", noPath},
+		{"GET /pets", noPath},
+		{"GET /v1", noPath},
+		{"POST /v1", noPath},
+		{"GET /v1/", noPath},
+		{"GET /v1x", noPath},
+		{"GET /v1/pets/", noPath},
+		{"GET /v1/pets/1/", noPath},
+		{"GET /v1/pets/1/2", noPath},
+		{"GET /v1//pets", noPath},
+		{"GET /v1/./pets", noPath},
+		{"GET /v1/../v1/pets", noPath},
+		{"GET /v1/pets/%2e%2e", noPath},
+		{"GET /v1/pets%2F", noPath},
+		{"DELETE /v1/nothing?%zz", noPath},
+		{"GET /v1/store", noPath},
+
+		{"PUT /v1/pets", "405 method_not_allowed: this path allows GET, HEAD, POST only\nAllow: GET, HEAD, POST"},
+		{"get /v1/pets", "405 method_not_allowed: this path allows GET, HEAD, POST only\nAllow: GET, HEAD, POST"},
+		{"DELETE /v1/pets/1", "405 method_not_allowed: this path allows GET, HEAD only\nAllow: GET, HEAD"},
+		{"TRACE /v1/pets/x", "405 method_not_allowed: this path allows GET, HEAD only\nAllow: GET, HEAD"},
+		{"POST /v1/store/orders", "405 method_not_allowed: this path allows GET, HEAD only\nAllow: GET, HEAD"},
+		{"PATCH /v1/pets/1\n\n{}", "405 method_not_allowed: this path allows GET, HEAD only\nAllow: GET, HEAD\nConnection: close"},
+	})
+}
+
+// A create that is refused stores nothing and uses no id.
+func TestBadCreates(t *testing.T) {
+	s := start(t)
+	const (
+		aString = "; it must be a string of valid Unicode"
+		anInt   = "; it must be " + paramInt64
+		object  = "; it must be a JSON object"
+		charset = "415 unsupported_media_type: send the pet as JSON in UTF-8, with Content-Type: application/json (curl does with --json)\nConnection: close"
+		tooBig  = "413 request_entity_too_large: the body is over 65536 bytes\nConnection: close"
+	)
+	post := func(body string) string { return "POST /v1/pets\n\n" + body }
+	bad := func(message string) string { return "400 invalid_body: " + message }
+	s.check(t, [][2]string{
+		{post(``), bad("the body is not JSON: unexpected end of JSON input")},
+		{post(`{"name":"a","categoryId":1`), bad("the body is not JSON: unexpected end of JSON input")},
+		{post(`{"name":"a","categoryId":1}x`), bad("the body is not JSON: invalid character 'x' after top-level value")},
+		{post(`{"name":"a","categoryId":1}{}`), bad("the body is not JSON: invalid character '{' after top-level value")},
+		{post(`{"name":"a","categoryId":01}`), bad("the body is not JSON: invalid character '1' after object key:value pair")},
+		{post("\ufeff{}"), bad("the body is not JSON: invalid character 'ï' looking for beginning of value")},
+		{post(`[{"name":"a","categoryId":1}]`), bad(`the body is [{"name":"a","categoryId":1}]` + object)},
+		{post(` null `), bad(`the body is null` + object)},
+		{post(`"name"`), bad(`the body is "name"` + object)},
+		{post(`{}`), bad("name is missing" + aString)},
+		{post(` { } `), bad("name is missing" + aString)},
+		{post(`{"Name":"a","NAME":"a","categoryId":1}`), bad("name is missing" + aString)},
+		{post(`{"name":null,"categoryId":1}`), bad("name is null" + aString)},
+		{post(`{"name":1,"categoryId":1}`), bad("name is 1" + aString)},
+		{post(`{"name":["a"],"categoryId":1}`), bad(`name is ["a"]` + aString)},
+		{post(`{"name":["` + testKey + `"],"categoryId":1}`), bad(`name is ["<API_KEY>"]` + aString)},
+		{post(`{"name":"\ud800","categoryId":1}`), bad(`name is "\ud800"` + aString)},
+		{post(`{"name":"\ud800\n","categoryId":1}`), bad(`name is "\ud800\n"` + aString)},
+		{post(`{"name":"\uDC00\uD800","categoryId":1}`), bad(`name is "\uDC00\uD800"` + aString)},
+		{post("{\"name\":\"\xff\",\"categoryId\":1}"), bad("name is not UTF-8; it must be UTF-8")},
+		{post("{\"name\":\"a\",\"categoryId\":1,\"x\":[\"\xed\xa0\x80\"]}"), bad("x is not UTF-8; it must be UTF-8")},
+		{post("{\"name\":\"a\",\"categoryId\":1,\"\xff\":1}"), bad("\ufffd is not UTF-8; it must be UTF-8")},
+		{post(`{"name":"a","name":"a","categoryId":1}`), bad("name is given twice; it must be given once")},
+		{post(`{"name":"a","n\u0061me":"a","categoryId":1}`), bad("name is given twice; it must be given once")},
+		{post(`{"name":"a"}`), bad("categoryId is missing" + anInt)},
+		{post(`{"name":"a","categoryid":1}`), bad("categoryId is missing" + anInt)},
+		{post(`{"name":"a","categoryId":null}`), bad("categoryId is null" + anInt)},
+		{post(`{"name":"a","categoryId":"1"}`), bad(`categoryId is "1"` + anInt)},
+		{post(`{"name":"a","categoryId":1.0}`), bad("categoryId is 1.0" + anInt)},
+		{post(`{"name":"a","categoryId":1e3}`), bad("categoryId is 1e3" + anInt)},
+		{post(`{"name":"a","categoryId":9223372036854775808}`), bad("categoryId is 9223372036854775808" + anInt)},
+		{post(`{"name":"a","categoryId":-9223372036854775809}`), bad("categoryId is -9223372036854775809" + anInt)},
+		{post(`{"name":"a","categoryId":true}`), bad("categoryId is true" + anInt)},
+		{post(`{"name":"a","categoryId":1,"categoryId":1}`), bad("categoryId is given twice; it must be given once")},
+		{post(`{"name":"a","categoryId":1,"status":"lost"}`), bad("status is lost; it must be available, pending or sold")},
+		{post(`{"name":"a","categoryId":1,"status":""}`), bad("status is empty; it must be available, pending or sold")},
+		{post(`{"name":"a","categoryId":1,"status":null}`), bad("status is null; it must be available, pending or sold")},
+		{post(`{"name":"a","categoryId":1,"status":["sold"]}`), bad(`status is ["sold"]; it must be available, pending or sold`)},
+		{post(`{"name":"a","categoryId":1,"status":"sold","status":null}`), bad("status is given twice; it must be given once")},
+
+		{"POST /v1/pets\nContent-Type: text/plain\n\n{}", charset},
+		{"POST /v1/pets\nContent-Type: application/x-www-form-urlencoded\n\n{}", charset},
+		{"POST /v1/pets\nContent-Type: application/json; charset=latin1\n\n{}", charset},
+		{"POST /v1/pets\nContent-Type: application/json; charset\n\n{}", charset},
+		{post(strings.Repeat(" ", maxBody+1)), tooBig},
+		{post(`{"name":"` + strings.Repeat("a", maxBody) + `","categoryId":1}`), tooBig},
+
+		{"GET /v1/pets", "200 []"},
+		{post(`{"name":"a","categoryId":1}` + strings.Repeat(" ", maxBody-27)), `201 {"id":1,"name":"a","categoryId":1}` + "\nLocation: /v1/pets/1"},
+	})
+}
+
+// The key is asked for before anything else is looked at.
+func TestKey(t *testing.T) {
+	s := start(t)
+	for _, request := range []string{"GET /v1/pets", "GET /v1", "GET /v1/nothing", "GET /v1/pets/", "GET /v1/../v1/pets",
+		"DELETE /v1/pets", "GET /v1/pets?limit=0", "GET /v1/pets?%zz", "GET /v1/store/orders", "get /%761/pets",
+		"GET /v1/pets?key=" + testKey + "&access_token=" + testKey + "\nX-Api-Key: " + testKey} {
+		if got := s.call(t, request+"\nAuthorization"); got != noKey {
+			t.Errorf("%s without a key:\n got %s\nwant %s", request, got, noKey)
+		}
+	}
+	s.check(t, [][2]string{
+		{"POST /v1/pets\nAuthorization\n\n{}", noKey[:strings.Index(noKey, "Www")] + "Connection: close" + noKey[strings.Index(noKey, "\nWww"):]},
+		{"GET /v1/pets\nAuthorization:", noKey},
+		{"GET /v1/pets\nAuthorization: Bearer", noKey},
+		{"GET /v1/pets\nAuthorization: Basic " + testKey, noKey},
+		{"GET /v1/pets\nAuthorization: " + testKey, noKey},
+		{"GET /v1/pets\nAuthorization: Bearer " + testKey + "\nAuthorization: Bearer " + testKey, noKey},
+		{"GET /v1/pets\nAuthorization: Bearer wrong", wrongKey},
+		{"GET /v1/pets\nAuthorization: Bearer " + testKey + "x", wrongKey},
+		{"GET /v1/pets\nAuthorization: Bearer " + testKey[1:], wrongKey},
+		{"GET /v1/pets\nAuthorization: Bearer " + strings.ToUpper(testKey), wrongKey},
+		{"GET /v1/nothing\nAuthorization: Bearer wrong", wrongKey},
+		{"GET /v1/pets\nAuthorization: bEARER   " + testKey, "200 []"},
+		{"GET /nothing\nAuthorization", noPath},
+	})
+}
+
+// A page has limit pets, in ascending order of id, and a Link to the next one
+// if there is one.
+func TestPaging(t *testing.T) {
+	s := start(t)
+	for i := 1; i <= 45; i++ {
+		status := ""
+		if i%3 == 0 {
+			status = `,"status":"sold"`
+		}
+		s.call(t, fmt.Sprintf("POST /v1/pets\n\n"+`{"name":"","categoryId":%d%s}`, i, status))
+	}
+	for _, c := range []struct{ target, ids, link string }{
+		{"/v1/pets", "1-20", "/v1/pets?after=20"},
+		{"/v1/pets?after=20", "21-40", "/v1/pets?after=40"},
+		{"/v1/pets?after=40", "41-45", ""},
+		{"/v1/pets?after=25&x=1", "26-45", ""},
+		{"/v1/pets?limit=45", "1-45", ""},
+		{"/v1/pets?limit=44", "1-44", "/v1/pets?limit=44&after=44"},
+		{"/v1/pets?limit=100", "1-45", ""},
+		{"/v1/pets?limit=1&after=44", "45-45", ""},
+		{"/v1/pets?after=45", "", ""},
+		{"/v1/pets?after=9223372036854775807", "", ""},
+		{"/v1/pets?after=-9223372036854775808&limit=2", "1-2", "/v1/pets?limit=2&after=2"},
+		{"/v1/pets?status=sold&limit=2&after=4", "6,9", "/v1/pets?limit=2&status=sold&after=9"},
+		{"/v1/pets?status=sold&after=36&limit=3", "39,42,45", ""},
+		{"/v1/pets?after=36&status=sold&limit=2", "39,42", "/v1/pets?limit=2&status=sold&after=42"},
+		{"/v1/pets?status=pending", "", ""},
+	} {
+		want := "200 ["
+		ids := strings.Split(c.ids, ",")
+		if from, to, ok := strings.Cut(c.ids, "-"); ok {
+			ids = nil
+			first, _ := strconv.Atoi(from)
+			last, _ := strconv.Atoi(to)
+			for i := first; i <= last; i++ {
+				ids = append(ids, strconv.Itoa(i))
+			}
+		}
+		for i, id := range ids {
+			if c.ids == "" {
+				break
+			}
+			if i > 0 {
+				want += ","
+			}
+			want += `{"id":` + id + `,"name":"","categoryId":` + id
+			if n, _ := strconv.Atoi(id); n%3 == 0 {
+				want += `,"status":"sold"`
+			}
+			want += "}"
+		}
+		want += "]"
+		if c.link != "" {
+			want += "\nLink: <" + c.link + `>; rel="next"`
+		}
+		if got := s.call(t, "GET "+c.target); got != want {
+			t.Errorf("%s\n got %s\nwant %s", c.target, got, want)
+		}
+	}
+}
+
+// Many clients at once: every id once, no pet lost, and a reader of all pages
+// meets each pet that was there when it began exactly once.
+func TestConcurrency(t *testing.T) {
+	s := start(t, "-quiet")
+	const clients, each = 16, 50
+	var wg sync.WaitGroup
+	for c := range clients {
+		wg.Add(2)
+		go func() {
+			defer wg.Done()
+			for i := range each {
+				name := fmt.Sprintf("%d-%d", c, i)
+				got := s.call(t, `POST /v1/pets`+"\n\n"+`{"status":"sold","categoryId":1,"name":"`+name+`"}`)
+				if !regexp.MustCompile(`^201 {"id":[0-9]+,"name":"` + name + `",`).MatchString(got) {
+					t.Error(got)
+				}
+			}
+		}()
+		go func() {
+			defer wg.Done()
+			for range 5 {
+				for i, id := range s.readAll(t, "?status=sold&limit=7") {
+					if id != int64(i+1) {
+						t.Errorf("pet %d is the pet %d of the pages", id, i+1)
+					}
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	if n := len(s.readAll(t, "?limit=100")); n != clients*each {
+		t.Errorf("%d pets in the end, want %d", n, clients*each)
+	}
+}
+
+// readAll returns the ids on all pages.
+func (s *service) readAll(t testing.TB, query string) (ids []int64) {
+	next := regexp.MustCompile(`^</v1/pets(.*)>; rel="next"$`)
+	for {
+		resp := s.do(t, "GET /v1/pets"+query)
+		var page []Pet
+		err := json.NewDecoder(resp.Body).Decode(&page)
+		resp.Body.Close()
+		if err != nil {
+			t.Error(err)
+		}
+		for _, p := range page {
+			ids = append(ids, p.ID)
+		}
+		m := next.FindStringSubmatch(resp.Header.Get("Link"))
+		if m == nil {
+			return ids
+		}
+		query = m[1]
+	}
+}
+
+// dial opens a connection and sends what is given, with \n for CR LF.
+func (s *service) dial(t testing.TB, send string) *net.TCPConn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(patience))
+	io.WriteString(c, strings.ReplaceAll(send, "\n", "\r\n")) // may fail: the service need not read it all
+	return c.(*net.TCPConn)
+}
+
+// rest returns what comes on c until the service closes it, but for the
+// headers that other tests check, with \n for CR LF.
+func rest(t testing.TB, c net.Conn) string {
+	t.Helper()
+	b, err := io.ReadAll(c)
+	if err != nil {
+		t.Errorf("%v behind %q", err, b)
+	}
+	return regexp.MustCompile(`(Date|Content-Length|Content-Type: application/json|Www-Authenticate).*\n`).ReplaceAllString(strings.ReplaceAll(string(b), "\r\n", "\n"), "")
+}
+
+// Peers that speak unusual, broken or half HTTP get an answer that is JSON,
+// or a closed connection.
+func TestPeers(t *testing.T) {
+	s := start(t)
+	const (
+		key        = "Host: x\nAuthorization: Bearer " + testKey + "\n"
+		end        = "Connection: close\n\n"
+		closed     = "Connection: close\n\n"
+		pet        = `{"name":"a","categoryId":1}`
+		notFound   = `{"code":"not_found","message":"no such path; the pets are at /v1/pets, without a slash at the end","status":404}` + "\n"
+		noKey      = "HTTP/1.1 401 Unauthorized\n" + closed + `{"code":"unauthorized","message":"send the API key in one header: Authorization: Bearer <API_KEY>","status":401}` + "\n"
+		tooLarge   = "HTTP/1.1 413 Request Entity Too Large\n" + closed + `{"code":"request_entity_too_large","message":"the body is over 65536 bytes","status":413}` + "\n"
+		badRequest = "HTTP/1.1 400 Bad Request\n" + closed + `{"code":"bad_request","message":"400 Bad Request","status":400}` + "\n"
+	)
+	created := func(id int) string {
+		return fmt.Sprintf("HTTP/1.1 201 Created\nLocation: /v1/pets/%d\n%s"+`{"id":%d,"name":"a","categoryId":1}`+"\n", id, closed, id)
+	}
+	for _, c := range []struct{ name, send, want string }{
+		{"pipelining", "GET /v1/pets HTTP/1.1\n" + key + "\nGET /x HTTP/1.1\n" + key + end,
+			"HTTP/1.1 200 OK\n\n[]\nHTTP/1.1 404 Not Found\n" + closed + notFound},
+		{"HTTP/1.0", "GET /v1/pets HTTP/1.0\n" + key + "\n", "HTTP/1.0 200 OK\n\n[]\n"},
+		{"absolute form", "GET http://elsewhere/v1/pets HTTP/1.1\n" + key + end, "HTTP/1.1 200 OK\n" + closed + "[]\n"},
+		{"absolute form without a path", "GET http://elsewhere HTTP/1.1\n" + key + end, "HTTP/1.1 404 Not Found\n" + closed + notFound},
+		{"authority form", "CONNECT elsewhere:80 HTTP/1.1\n" + key + end, "HTTP/1.1 404 Not Found\n" + closed + notFound},
+		{"path that begins with two slashes", "GET //v1/pets HTTP/1.1\n" + key + end, "HTTP/1.1 404 Not Found\n" + closed + notFound},
+		{"asterisk form", "GET * HTTP/1.1\n" + key + end, "HTTP/1.1 404 Not Found\n" + closed + notFound},
+		{"chunked", "POST /v1/pets HTTP/1.1\n" + key + "Transfer-Encoding: chunked\n" + end + "5\n" + pet[:5] + "\n16\n" + pet[5:] + "\n0\n\n", created(1)},
+		{"expect", "POST /v1/pets HTTP/1.1\n" + key + "Expect: 100-continue\nContent-Length: 27\n" + end + pet, "HTTP/1.1 100 Continue\n\n" + created(2)},
+		{"expect without a key", "POST /v1/pets HTTP/1.1\nHost: x\nExpect: 100-continue\nContent-Length: 27\n\n", noKey},
+		{"no key, no body", "POST /v1/pets HTTP/1.1\nHost: x\nContent-Length: 27\n\n", noKey},
+		{"length too large, no body", "POST /v1/pets HTTP/1.1\n" + key + "Content-Length: 65537\n\n", tooLarge},
+		{"chunks without end", "POST /v1/pets HTTP/1.1\n" + key + "Transfer-Encoding: chunked\n\n10001\n" + strings.Repeat(" ", 65537), tooLarge},
+		{"bad chunk", "POST /v1/pets HTTP/1.1\n" + key + "Transfer-Encoding: chunked\n\nx\n", "HTTP/1.1 400 Bad Request\n" + closed + `{"code":"invalid_body","message":"the body is cut short or badly chunked","status":400}` + "\n"},
+		{"body cut short", "POST /v1/pets HTTP/1.1\n" + key + "Content-Length: 28\n\n" + pet, "HTTP/1.1 400 Bad Request\n" + closed + `{"code":"invalid_body","message":"the body is cut short or badly chunked","status":400}` + "\n"},
+		{"not HTTP", "hello\n\n", badRequest},
+		{"no Host", "GET /v1/pets HTTP/1.1\n\n", "HTTP/1.1 400 Bad Request\n" + closed + `{"code":"bad_request","message":"400 Bad Request: missing required Host header","status":400}` + "\n"},
+		{"control characters", "GET /v1/\x01 HTTP/1.1\n" + key + "\n", badRequest},
+		{"HTTP/3", "GET /v1/pets HTTP/3.0\n" + key + "\n", "HTTP/1.1 505 HTTP Version Not Supported\n" + closed + `{"code":"http_version_not_supported","message":"505 HTTP Version Not Supported: unsupported protocol version","status":505}` + "\n"},
+		{"transfer coding", "POST /v1/pets HTTP/1.1\n" + key + "Transfer-Encoding: gzip\n\n", "HTTP/1.1 501 Not Implemented\n" + closed + `{"code":"not_implemented","message":"Unsupported transfer encoding","status":501}` + "\n"},
+		{"expectation", "GET /v1/pets HTTP/1.1\n" + key + "Expect: more\n\n", "HTTP/1.1 417 Expectation Failed\n" + closed + `{"code":"expectation_failed","message":"Expectation Failed","status":417}` + "\n"},
+		{"large headers", "GET /v1/pets HTTP/1.1\n" + key + "X: " + strings.Repeat("x", 70<<10) + "\n\n", "HTTP/1.1 431 Request Header Fields Too Large\n" + closed + `{"code":"request_header_fields_too_large","message":"431 Request Header Fields Too Large","status":431}` + "\n"},
+		{"gone", "POST /v1/pets HTTP/1.1\nHo", badRequest},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			conn := s.dial(t, c.send)
+			if c.name == "body cut short" || c.name == "gone" {
+				conn.CloseWrite()
+			}
+			if got := rest(t, conn); got != c.want {
+				t.Errorf("got %q\nwant %q", got, c.want)
+			}
+		})
+	}
+	if ids := s.readAll(t, ""); !slices.Equal(ids, []int64{1, 2}) {
+		t.Errorf("in the end there are the pets %v, want 1 and 2", ids)
+	}
+}
+
+// A pet that looks like one of net/http's own errors is sent as it is.
+func TestPetLikeAnError(t *testing.T) {
+	s := start(t)
+	const text = "HTTP/1.1 400 Bad Request\\r\\nContent-Type: text/plain; charset=utf-8\\r\\n\\r\\n"
+	name := strings.Repeat(text, 60000/len(text))
+	for range 200 { // some begin where net/http begins a Write
+		name = name[1:] + "x"
+		body := `{"name":"` + strings.TrimLeft(name, `\rn`) + `","categoryId":1}`
+		if got, want := s.call(t, "POST /v1/pets\n\n"+body), body[1:]; !strings.Contains(got, want) {
+			t.Fatalf("%d bytes came back as %d", len(want), len(got))
+		}
+	}
+}
+
+// A peer that takes too long gets 408 while its request can be understood,
+// and a closed connection before.
+func TestTimeouts(t *testing.T) {
+	a := &api{key: testKey, pets: newStore(), log: slog.New(slog.NewTextHandler(io.Discard, nil)), quiet: true}
+	srv := newServer(context.Background(), a)
+	got := []time.Duration{srv.ReadHeaderTimeout, srv.ReadTimeout, srv.WriteTimeout, srv.IdleTimeout}
+	if want := []time.Duration{5 * time.Second, 15 * time.Second, time.Minute, 2 * time.Minute}; !slices.Equal(got, want) {
+		t.Errorf("timeouts for headers, request, response, idle: %v, want %v", got, want)
+	}
+	srv.ReadHeaderTimeout, srv.ReadTimeout, srv.IdleTimeout = 20*time.Millisecond, 40*time.Millisecond, 20*time.Millisecond
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go srv.Serve(listener{ln.(*net.TCPListener)})
+	defer srv.Close()
+	s := &service{addr: ln.Addr().String()}
+	for send, want := range map[string]string{
+		"":                                  "",
+		"GET /v1/pets HTTP/1.1\nHost: x\nX": "HTTP/1.1 400 Bad Request\nConnection: close\n\n" + `{"code":"bad_request","message":"400 Bad Request","status":400}` + "\n",
+		"POST /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer " + testKey + "\nContent-Length: 9\n\n{": "HTTP/1.1 408 Request Timeout\nConnection: close\n\n" + `{"code":"request_timeout","message":"the body did not come in time","status":408}` + "\n",
+	} {
+		if got := rest(t, s.dial(t, send)); got != want {
+			t.Errorf("%q\n got %q\nwant %q", send, got, want)
+		}
+	}
+	if len(s.readAll(t, "")) > 0 {
+		t.Error("half a request made a pet")
+	}
+}
+
+// A bug is a 500 with its stack in the log, and no end of the service.
+func TestPanic(t *testing.T) {
+	log := new(lockedBuffer)
+	a := &api{key: testKey, log: slog.New(slog.NewTextHandler(log, nil))} // no store
+	srv := httptest.NewServer(a.routes())
+	defer srv.Close()
+	s := &service{addr: srv.Listener.Addr().String()}
+	const want = "500 internal_server_error: the service has a bug; its log tells where"
+	s.check(t, [][2]string{{"GET /v1/pets", want}, {"GET /v1/pets", want}})
+	for _, part := range []string{"level=ERROR msg=panic value=\"runtime error: invalid memory address", "listPets", `path=/v1/pets status=500`} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("the log lacks %s:\n%.3000s", part, log)
+		}
+	}
+}
+
+// The request log has one line a request, and never the key.
+func TestLog(t *testing.T) {
+	s := start(t)
+	s.call(t, "GET /v1/pets?limit=5")
+	s.call(t, "DELETE /v1/pets/1?a%20b%0A=%22")
+	s.call(t, "GET /x/"+testKey+"?"+testKey)
+	s.call(t, "GET /x/corr%65ct-horse%0a")
+	s.call(t, testKey+" /v1/pets")
+	s.call(t, "GET /v1/pets\nAuthorization: Bearer not-the-key")
+	want := `level=INFO msg=request method=GET path="/v1/pets?limit=5" status=200
+level=INFO msg=request method=DELETE path="/v1/pets/1?a%20b%0A=%22" status=405
+level=INFO msg=request method=GET path=/x/<API_KEY>?<API_KEY> status=404
+level=INFO msg=request method=GET path="/x/<API_KEY>\n" status=404
+level=INFO msg=request method=<API_KEY> path=/v1/pets status=405
+level=INFO msg=request method=GET path=/v1/pets status=401
+`
+	s.stop()
+	if got := regexp.MustCompile(`(?m)^time=\S+ `).ReplaceAllString(s.stderr.String(), ""); got != want {
+		t.Errorf("log\n%s\nwant\n%s", got, want)
+	}
+
+	s = start(t, "-quiet")
+	s.call(t, "GET /v1/pets")
+	s.stop()
+	if got := s.stderr.String(); got != "" {
+		t.Errorf("with -quiet the log is %q", got)
+	}
+}
+
+// Command lines that do not serve: exit code, what is printed, and where.
+func TestCommandLine(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	failure := func(message string) string { return `^time=\S+ level=ERROR msg="?` + message + `"?\n$` }
+	for _, c := range []struct {
+		args           []string
+		key            string
+		code           int
+		stdout, stderr string // regular expressions
+	}{
+		{[]string{"-version"}, "", 0, "^1\\.0\\.0\n$", "^$"},
+		{[]string{"-h"}, "", 0, "^$", `(?s)PETSTORE_API_KEY.*-addr host:port.*-quiet.*-version`},
+		{[]string{"--help"}, "", 0, "^$", "(?s)Usage: petstore"},
+		{[]string{"-x"}, "", 2, "^$", failure("flag provided but not defined: -x; -h lists the flags")},
+		{[]string{"-quiet=5"}, "", 2, "^$", failure(`invalid boolean value .*; -h lists the flags`)},
+		{[]string{"-quiet", "stray"}, "", 2, "^$", failure("unexpected argument stray; -h lists the flags")},
+		{[]string{"-addr", taken.Addr().String()}, "k", 1, "^$", failure("listen tcp .*" + taken.Addr().String() + ": .*address.*in use.*")},
+		{[]string{"-addr", "nonsense"}, "k", 1, "^$", failure("listen tcp: address nonsense: missing port in address")},
+		{[]string{"-addr", "192.0.2.1:0"}, "k", 1, "^$", failure("listen tcp 192.0.2.1:0: .*")},
+		{nil, " k", 1, "^$", failure("PETSTORE_API_KEY begins or ends with white space, which no header can carry")},
+		{nil, "k\nk", 1, "^$", failure("PETSTORE_API_KEY has a control character, which no header can carry")},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(context.Background(), c.args, env(c.key), &stdout, &stderr)
+		if code != c.code || !regexp.MustCompile(c.stdout).Match(stdout.Bytes()) || !regexp.MustCompile(c.stderr).Match(stderr.Bytes()) {
+			t.Errorf("petstore %q, key %q: exit code %d, stdout %q, stderr %q; want %d, %s, %s",
+				c.args, c.key, code, &stdout, &stderr, c.code, c.stdout, c.stderr)
+		}
+	}
+	for addr, want := range map[string]string{"127.0.0.1:80": "127.0.0.1:80", "0.0.0.0:80": "127.0.0.1:80", "[::]:80": "127.0.0.1:80", "[::1]:80": "[::1]:80"} {
+		tcp, _ := net.ResolveTCPAddr("tcp", addr)
+		if got := baseURL(tcp); got != "http://"+want+"/v1" {
+			t.Errorf("the base URL at %s is %s", addr, got)
+		}
+	}
+}
+
+// Without a configured key, the curl line on stderr works as it stands, and
+// no other key does.
+func TestRandomKey(t *testing.T) {
+	keys := map[string]bool{}
+	for range 2 {
+		s := startKey(t, "")
+		line := regexp.MustCompile(`(?m)^    curl -H 'Authorization: Bearer ([0-9a-f]{32})' http://(\S+)(/v1/pets)$`).FindStringSubmatch(s.stderr.String())
+		if line == nil || line[2] != s.addr {
+			t.Fatalf("no curl line for %s on stderr:\n%s", s.addr, s.stderr)
+		}
+		s.check(t, [][2]string{
+			{"GET " + line[3] + "\nAuthorization: Bearer " + line[1], "200 []"},
+			{"GET " + line[3] + "\nAuthorization:", noKey},
+			{"GET " + line[3] + "\nAuthorization: Bearer ", noKey},
+			{"GET " + line[3] + "\nAuthorization: Bearer 0", wrongKey},
+		})
+		keys[line[1]] = true
+	}
+	if len(keys) != 2 {
+		t.Error("two runs have one key")
+	}
+}
+
+// binary builds the service once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "petstore")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "petstore")
+	out, err := exec.Command("go", "build", "-o", file, ".").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return file, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if file, err := binary(); err == nil {
+		os.RemoveAll(filepath.Dir(file))
+	}
+	os.Exit(code)
+}
+
+// execute runs the built service with testKey, until the test ends at the latest.
+func execute(t *testing.T, args ...string) (*service, *exec.Cmd) {
+	t.Helper()
+	file, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &service{stderr: new(lockedBuffer)}
+	cmd := exec.Command(file, append([]string{"-addr", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+testKey)
+	cmd.Stderr = s.stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	line, _ := bufio.NewReader(stdout).ReadString('\n')
+	s.addr = strings.TrimSuffix(strings.TrimPrefix(line, "http://"), "/v1\n")
+	return s, cmd
+}
+
+// refused waits until the service takes no new connection.
+func (s *service) refused(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		c, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			return
+		}
+		c.Close()
+	}
+	t.Error("the service still takes connections")
+}
+
+// At SIGTERM and SIGINT the process takes no new connection, answers what is
+// in flight, and exits with 0.
+func TestSignals(t *testing.T) {
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		s, cmd := execute(t)
+		c := s.dial(t, "POST /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer "+testKey+"\nExpect: 100-continue\nContent-Length: 27\n\n")
+		in := bufio.NewReader(c)
+		if line, err := in.ReadString('\n'); line != "HTTP/1.1 100 Continue\r\n" {
+			t.Fatalf("%q %v", line, err) // the handler reads the body
+		}
+		cmd.Process.Signal(signal)
+		s.refused(t)
+		io.WriteString(c, `{"name":"a","categoryId":1}`)
+		if b, err := io.ReadAll(in); err != nil || !bytes.HasPrefix(b, []byte("\r\nHTTP/1.1 201 Created\r\n")) {
+			t.Errorf("%v: the request in flight got %q %v", signal, b, err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v: %v\n%s", signal, err, s.stderr)
+		}
+	}
+}
+
+// A request that never ends keeps a stopping process for 10 seconds: it is cut
+// off before it would get the 408 that is due after 15.
+func TestStopWaitsTenSeconds(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.dial(t, "POST /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer "+testKey+"\nExpect: 100-continue\nContent-Length: 27\n\n")
+	in := bufio.NewReader(c)
+	in.ReadString('\n')
+	in.ReadString('\n')
+	s.cancel()
+	begin := time.Now()
+	if b, _ := io.ReadAll(in); len(b) > 0 {
+		t.Errorf("the request got %q", b)
+	}
+	if waited := time.Since(begin); waited < 9*time.Second {
+		t.Errorf("the request was cut off after %v", waited)
+	}
+}
+
+// The console blocks of README.md, one session, do what README.md shows. Its
+// address, key and dates stand for those of the run.
+func TestReadme(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("no curl")
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const address, key = "127.0.0.1:8080", "5f0c2ae1b7d94e3c8a6610f2d3b4c5e6"
+	s := startKey(t, "")
+	realKey := regexp.MustCompile(`[0-9a-f]{32}`).FindString(s.stderr.String())
+	started := strings.NewReplacer(realKey, key, s.addr, address).Replace(s.stderr.String() + "http://" + s.addr + "/v1\n")
+
+	home := t.TempDir()
+	os.WriteFile(filepath.Join(home, ".curlrc"), []byte("silent\n"), 0o600) // no progress meter
+	script := "exec 2>&1\n"
+	var commands, want []string
+	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
+		for _, part := range strings.Split("\n"+block[1], "\n$ ")[1:] {
+			command, output, _ := strings.Cut(strings.TrimSuffix(part, "\n"), "\n")
+			commands = append(commands, command)
+			want = append(want, strings.TrimSpace(output))
+			if command != "go run ." {
+				script += command + "\n"
+			}
+			script += "printf '\\036'\n"
+		}
+	}
+	cmd := exec.Command("sh", "-c", strings.NewReplacer(key, realKey, address, s.addr).Replace(script))
+	cmd.Env = append(os.Environ(), "CURL_HOME="+home)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := strings.Split(strings.NewReplacer(realKey, key, s.addr, address, "\r", "").Replace(string(out)), "\036")
+	outputs[0] = started
+	date := regexp.MustCompile(`Date: .*`)
+	for i, command := range commands {
+		got, want := date.ReplaceAllString(strings.TrimSpace(outputs[i]), ""), date.ReplaceAllString(want[i], "")
+		if got != want {
+			t.Errorf("$ %s\n got %s\nwant %s", command, got, want)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"slices"
+	"sort"
+	"sync"
+)
+
+// PetStatus tells whether a pet can be had (contract, section 2). The empty
+// PetStatus stands for none given; it is never sent.
+type PetStatus string
+
+// The statuses of the contract. No operation turns one into another.
+const (
+	Available PetStatus = "available"
+	Pending   PetStatus = "pending"
+	Sold      PetStatus = "sold"
+)
+
+// NewPet is the body of createPet (contract, section 2).
+type NewPet struct {
+	// Name is any string, the empty one too.
+	Name string `json:"name"`
+	// CategoryID is any int64: the contract shows no categories to check it against.
+	CategoryID int64 `json:"categoryId"`
+	// Status is absent from the JSON when the client gave none.
+	Status PetStatus `json:"status,omitempty"`
+}
+
+// Pet is a NewPet with the id that the store gave it (contract, section 2).
+type Pet struct {
+	// ID is 1 or above.
+	ID int64 `json:"id"`
+	NewPet
+}
+
+// record is a pet as the store holds it: encoded once, when it is added,
+// because a pet never changes and is read more often than written.
+type record struct {
+	id   int64
+	json string
+}
+
+// store holds the pets. Many goroutines may use it at once; what it returns
+// is theirs.
+type store struct {
+	// mu guards everything below.
+	mu sync.RWMutex
+	// pets has the records of each status in ascending order of id, and under
+	// "" those of all pets, so that every page is one stretch of one slice.
+	pets map[PetStatus][]record
+	// lastID is the largest id assigned so far.
+	lastID int64
+}
+
+func newStore() *store {
+	return &store{pets: map[PetStatus][]record{}}
+}
+
+// add keeps p under the next id.
+func (s *store) add(p NewPet) record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastID++
+	rec := record{s.lastID, string(encode(Pet{s.lastID, p}))}
+	s.pets[""] = append(s.pets[""], rec)
+	if p.Status != "" {
+		s.pets[p.Status] = append(s.pets[p.Status], rec)
+	}
+	return rec
+}
+
+// get returns the pet with this id, if there is one.
+func (s *store) get(id int64) (record, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	pets := s.pets[""]
+	i := sort.Search(len(pets), func(i int) bool { return pets[i].id >= id })
+	if i == len(pets) || pets[i].id != id {
+		return record{}, false
+	}
+	return pets[i], true
+}
+
+// list returns the pets with this status, or all pets for "", in ascending
+// order of id: those whose id is above after, at most limit.
+func (s *store) list(status PetStatus, after int64, limit int) []record {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	pets := s.pets[status]
+	i := sort.Search(len(pets), func(i int) bool { return pets[i].id > after })
+	return slices.Clone(pets[i:min(i+limit, len(pets))])
+}
