@@ -30,12 +30,21 @@ func checkKey(key string) error {
 	return nil
 }
 
-// requireKey lets a request under /v1 through to next only with the API key
-// as its Bearer credential (contract, section 5), and answers 401 otherwise,
-// before anything else is looked at.
+// challenge is the WWW-Authenticate header of a 401 (RFC 6750, section 3).
+const challenge = `Bearer realm="petstore"`
+
+// under tells whether the request's path is root or below it.
+func under(r *http.Request, root string) bool {
+	rest, found := strings.CutPrefix(r.URL.Path, root)
+	return found && (rest == "" || rest[0] == '/')
+}
+
+// requireKey lets a request under /v1 or /__admin through to next only with
+// the API key as its Bearer credential (contract, section 5), and answers 401
+// otherwise, before anything else is looked at.
 func requireKey(key string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1" && !strings.HasPrefix(r.URL.Path, "/v1/") {
+		if !under(r, "/v1") && !under(r, "/__admin") {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -46,7 +55,6 @@ func requireKey(key string, next http.Handler) http.Handler {
 				given = strings.TrimLeft(rest, " ")
 			}
 		}
-		const challenge = `Bearer realm="petstore"` // RFC 6750, section 3
 		switch {
 		case given == "":
 			w.Header().Set("WWW-Authenticate", challenge)
@@ -57,5 +65,26 @@ func requireKey(key string, next http.Handler) http.Handler {
 		default:
 			next.ServeHTTP(w, r)
 		}
+	})
+}
+
+// allowOrigins lets web pages of every origin use the service, without
+// credentials of the browser's (the Fetch standard's CORS protocol). Any
+// OPTIONS is a preflight, which carries no key.
+func allowOrigins(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		if r.Header["Origin"] != nil {
+			h.Set("Access-Control-Allow-Origin", "*")
+			h.Set("Access-Control-Expose-Headers", "Link, Location, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After")
+		}
+		if r.Method != http.MethodOptions {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, DELETE")
+		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Prefer, *") // * leaves Authorization out
+		h.Set("Access-Control-Max-Age", "600")
+		w.WriteHeader(204)
 	})
 }

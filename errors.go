@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -129,6 +130,58 @@ func recoverPanics(log *slog.Logger, next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// fault is a failure that a client asked for, so as to test itself.
+type fault struct {
+	status int           // of the Error that is answered, 0 for none, or hangup
+	delay  time.Duration // before that, or before the true answer
+	// A standing fault strikes the requests of one operation, "" for all...
+	operation string
+	// ...and as many of them as left says, unless it is forever.
+	left    atomic.Int64
+	forever bool
+}
+
+// hangup is the status of a fault that closes the connection.
+const hangup = -1
+
+// strikes tells whether a request of this operation meets the standing fault
+// f, and counts it. It is true exactly as often as f.left said at first,
+// however many requests ask at once.
+func (f *fault) strikes(operation string) bool {
+	return f != nil && (f.operation == "" || f.operation == operation) && (f.forever || f.left.Add(-1) >= 0)
+}
+
+// answer answers with the simulated Error. Its code is the text of its status.
+func (f *fault) answer(w http.ResponseWriter) {
+	switch f.status {
+	case hangup:
+		panic(http.ErrAbortHandler)
+	case 401:
+		w.Header().Set("WWW-Authenticate", challenge+`, error="invalid_token"`)
+	case 429, 503:
+		w.Header().Set("Retry-After", "1") // second
+	}
+	writeError(w, Error{Status: f.status, Message: "this error is simulated, as was asked for"})
+}
+
+// wait holds a request up for d. It ends early when stopping is closed, and
+// with the request when the client leaves, which net/http notices once the
+// body has been read. The time limits for the rest of the request begin anew.
+func wait(w http.ResponseWriter, r *http.Request, d time.Duration, stopping <-chan struct{}) {
+	rc := http.NewResponseController(w)
+	rc.SetReadDeadline(time.Time{}) // when it passes, net/http thinks that the client has left
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-stopping:
+	case <-r.Context().Done():
+		panic(http.ErrAbortHandler)
+	}
+	rc.SetReadDeadline(time.Now().Add(readTimeout))
+	rc.SetWriteDeadline(time.Now().Add(writeTimeout))
 }
 
 // listener and conn are there for the few answers that net/http gives by

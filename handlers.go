@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,35 +19,57 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
 )
 
 // maxBody is the size of the largest request body, in bytes.
 const maxBody = 64 << 10
 
+// openapi describes the service to tools.
+//
+//go:embed api/openapi.json
+var openapi []byte
+
 // api is the service.
 type api struct {
-	key   string // the API key
-	pets  *store
-	log   *slog.Logger
-	quiet bool // logs no requests
+	key      string // the API key
+	pets     *store
+	standing atomic.Pointer[fault] // nil for none
+	latency  time.Duration         // before every answer under /v1
+	stopping <-chan struct{}       // closed when the process is to end
+	log      *slog.Logger
+	quiet    bool // logs no requests
 }
 
 // routes lists every path, and what a request passes on its way there.
 func (a *api) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/pets", a.operation(a.listPets))
-	mux.HandleFunc("POST /v1/pets", a.operation(a.createPet))
+	mux.HandleFunc("GET /v1/pets", a.handle(a.listPets))
+	mux.HandleFunc("POST /v1/pets", a.handle(a.createPet))
 	mux.HandleFunc("/v1/pets", allow("GET, HEAD, POST"))
-	mux.HandleFunc("GET /v1/pets/{petId}", a.operation(a.getPet))
+	mux.HandleFunc("GET /v1/pets/{petId}", deprecated(a.handle(a.getPet)))
 	mux.HandleFunc("/v1/pets/{petId}", allow("GET, HEAD"))
-	mux.HandleFunc("GET /v1/store/orders", a.operation(listOrders))
+	mux.HandleFunc("GET /v1/store/orders", a.handle(listOrders))
 	mux.HandleFunc("/v1/store/orders", allow("GET, HEAD"))
+	mux.HandleFunc("GET /healthz", a.handle(health))
+	mux.HandleFunc("/healthz", allow("GET, HEAD"))
+	mux.HandleFunc("GET /openapi.json", a.handle(describe))
+	mux.HandleFunc("/openapi.json", allow("GET, HEAD"))
+	mux.HandleFunc("POST /__admin/reset", a.handle(a.reset))
+	mux.HandleFunc("/__admin/reset", allow("POST"))
+	mux.HandleFunc("PUT /__admin/fault", a.handle(a.setFault))
+	mux.HandleFunc("DELETE /__admin/fault", a.handle(a.clearFault))
+	mux.HandleFunc("/__admin/fault", allow("DELETE, PUT"))
 	mux.HandleFunc("/", notFound)
 
 	// A request meets the last of these first.
 	h := cleanPath(mux)
+	h = a.simulate(h)
 	h = requireKey(a.key, h)
+	h = a.delay(h)
+	h = allowOrigins(h)
 	h = closeUnread(h)
 	h = recoverPanics(a.log, h)
 	if !a.quiet {
@@ -108,18 +131,17 @@ func (a *api) createPet(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := a.pets.add(pet)
+	p, ok := a.pets.add(pet)
+	if !ok {
+		return Error{Status: 507, Message: fmt.Sprintf("the store is full: it holds %d bytes", maxSize)}
+	}
 	w.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(p.id, 10))
 	writeJSON(w, 201, []byte(p.json+"\n"))
 	return nil
 }
 
-// getPet answers one pet, and tells that it will not do so for ever (contract,
-// section 4.3; RFC 9745, RFC 8594). It is deprecated since 20 November 2026.
+// getPet answers one pet (contract, section 4.3).
 func (a *api) getPet(w http.ResponseWriter, r *http.Request) error {
-	w.Header().Set("Deprecation", "@1795132800")
-	w.Header().Set("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")
-	w.Header().Set("Link", `</v1/pets>; rel="successor-version"`)
 	id, err := integer(codeInvalidParameter, "petId", r.PathValue("petId"), math.MinInt64, math.MaxInt64)
 	if err != nil {
 		return err
@@ -132,10 +154,58 @@ func (a *api) getPet(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// deprecated tells in every answer of getPet that it is deprecated, since 20
+// November 2026 (RFC 9745), and when it is due to go (RFC 8594; contract,
+// section 9).
+func deprecated(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Deprecation", "@1795132800")
+		w.Header().Set("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")
+		w.Header().Set("Link", `</v1/pets>; rel="successor-version"`)
+		next(w, r)
+	}
+}
+
 // listOrders stands for the path that the contract names in section 4.4
 // without showing its payload.
 func listOrders(http.ResponseWriter, *http.Request) error {
 	return Error{Status: 501, Message: "the contract names this operation and shows no payload for it"}
+}
+
+// health tells that the service is up.
+func health(w http.ResponseWriter, r *http.Request) error {
+	writeJSON(w, 200, []byte(`{"status":"ok"}`+"\n"))
+	return nil
+}
+
+func describe(w http.ResponseWriter, r *http.Request) error {
+	writeJSON(w, 200, openapi)
+	return nil
+}
+
+// reset brings back the state after start.
+func (a *api) reset(w http.ResponseWriter, r *http.Request) error {
+	a.standing.Store(nil)
+	a.pets.reset()
+	w.WriteHeader(204)
+	return nil
+}
+
+// setFault replaces the standing fault.
+func (a *api) setFault(w http.ResponseWriter, r *http.Request) error {
+	f, err := parseFault(r.Form)
+	if err != nil {
+		return err
+	}
+	a.standing.Store(f)
+	w.WriteHeader(204)
+	return nil
+}
+
+func (a *api) clearFault(w http.ResponseWriter, r *http.Request) error {
+	a.standing.Store(nil)
+	w.WriteHeader(204)
+	return nil
 }
 
 func notFound(w http.ResponseWriter, r *http.Request) {
@@ -162,9 +232,72 @@ func cleanPath(next http.Handler) http.Handler {
 	})
 }
 
-// operation makes op a handler: it parses the query into r.Form, and answers
-// the error that op returns. No message shows the key.
-func (a *api) operation(op func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+// delay holds every request under /v1 up for the latency of the service.
+func (a *api) delay(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.latency > 0 && under(r, "/v1") {
+			wait(w, r, a.latency, a.stopping)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// simulate makes a request under /v1 fail or wait: as its Prefer header says
+// or, if that says neither, as the standing fault does.
+func (a *api) simulate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !under(r, "/v1") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		f := a.standing.Load()
+		if prefer := preferences(r.Header["Prefer"]); len(prefer) > 0 {
+			var err error
+			if f, err = parseFault(prefer); err != nil {
+				a.fail(w, err)
+				return
+			}
+			w.Header().Set("Preference-Applied", applied(prefer))
+		} else if !f.strikes(operationID(r)) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if f.delay > 0 {
+			if r.ContentLength != 0 {
+				body, err := readBody(w, r)
+				if err != nil {
+					a.fail(w, err)
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+			}
+			wait(w, r, f.delay, a.stopping)
+		}
+		if f.status != 0 {
+			f.answer(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// operationID returns the contract's name of what r asks for, or "".
+func operationID(r *http.Request) string {
+	read := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch dir, file := path.Split(r.URL.Path); {
+	case r.URL.Path == "/v1/pets" && read:
+		return "listPets"
+	case r.URL.Path == "/v1/pets" && r.Method == http.MethodPost:
+		return "createPet"
+	case dir == "/v1/pets/" && file != "" && read:
+		return "getPet"
+	}
+	return ""
+}
+
+// handle makes op a handler: it parses the query into r.Form, and answers the
+// error that op returns.
+func (a *api) handle(op func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var err error
 		if r.Form, err = url.ParseQuery(r.URL.RawQuery); err != nil {
@@ -172,14 +305,95 @@ func (a *api) operation(op func(http.ResponseWriter, *http.Request) error) http.
 		} else {
 			err = op(w, r)
 		}
-		switch err := err.(type) {
-		case invalid:
-			err.given = strings.ReplaceAll(err.given, a.key, "<API_KEY>")
-			writeError(w, Error{err.code, err.Error(), 400})
-		case Error:
-			writeError(w, err)
+		if err != nil {
+			a.fail(w, err)
 		}
 	}
+}
+
+// fail answers err, an Error or an invalid. No message shows the key.
+func (a *api) fail(w http.ResponseWriter, err error) {
+	switch err := err.(type) {
+	case invalid:
+		err.given = strings.ReplaceAll(err.given, a.key, "<API_KEY>")
+		writeError(w, Error{err.code, err.Error(), 400})
+	case Error:
+		writeError(w, err)
+	}
+}
+
+// preference matches one preference in a Prefer header, with its parameters
+// (RFC 7240, section 2).
+var preference = regexp.MustCompile(`([^,"]|"([^"\\]|\\.)*")+`)
+
+// preferences returns code and delay as Prefer headers give them. The first of
+// each counts, and all other preferences are ignored.
+func preferences(headers []string) url.Values {
+	prefs := url.Values{}
+	for _, p := range preference.FindAllString(strings.Join(headers, ","), -1) {
+		p, _, _ = strings.Cut(p, ";")
+		name, value, _ := strings.Cut(p, "=")
+		name = strings.ToLower(strings.TrimSpace(name))
+		if (name == "code" || name == "delay") && !prefs.Has(name) {
+			prefs.Set(name, strings.Trim(strings.TrimSpace(value), `"`))
+		}
+	}
+	return prefs
+}
+
+// applied is the Preference-Applied header for what preferences returned.
+func applied(prefs url.Values) string {
+	var list []string
+	for _, name := range []string{"code", "delay"} {
+		if prefs.Has(name) {
+			list = append(list, name+"="+prefs.Get(name))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// parseFault parses code, from 400 to 599 or hangup; delay, from 0 to 30
+// seconds; times, 1 or more; and operation. Code or delay must be there.
+func parseFault(given url.Values) (*fault, error) {
+	f := &fault{forever: !given.Has("times")}
+	for name := range given {
+		if !slices.Contains([]string{"code", "delay", "times", "operation"}, name) {
+			return nil, invalid{codeInvalidParameter, "the parameter", name, "code, delay, times or operation"}
+		}
+		if _, err := single(given, name); err != nil {
+			return nil, err
+		}
+	}
+	if !given.Has("code") && !given.Has("delay") {
+		return nil, invalid{codeInvalidParameter, "code", missing, "given, or delay"}
+	}
+	if code := given.Get("code"); code == "hangup" {
+		f.status = hangup
+	} else if given.Has("code") {
+		n, err := integer("", "", code, 400, 599)
+		if err != nil {
+			return nil, invalid{codeInvalidParameter, "code", cmp.Or(code, "empty"), "an integer from 400 to 599, or hangup"}
+		}
+		f.status = int(n)
+	}
+	if given.Has("delay") {
+		delay := given.Get("delay")
+		seconds, err := strconv.ParseFloat(delay, 64)
+		if err != nil || strings.Trim(delay, "0123456789.") != "" || seconds > 30 {
+			return nil, invalid{codeInvalidParameter, "delay", cmp.Or(delay, "empty"), "a number of seconds from 0 to 30, with decimals if need be"}
+		}
+		f.delay = time.Duration(seconds * float64(time.Second))
+	}
+	times, err := queryInteger(given, "times", 0, 1, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	f.left.Store(times)
+	f.operation = given.Get("operation")
+	if given.Has("operation") && !slices.Contains([]string{"listPets", "createPet", "getPet"}, f.operation) {
+		return nil, invalid{codeInvalidParameter, "operation", cmp.Or(f.operation, "empty"), "listPets, createPet or getPet"}
+	}
+	return f, nil
 }
 
 // queryInteger returns the integer parameter called name, or def without one.
@@ -267,11 +481,19 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 }
 
 // parseNewPet parses the body of createPet.
-func parseNewPet(body []byte) (p NewPet, err error) {
+func parseNewPet(body []byte) (NewPet, error) {
+	if err := json.Unmarshal(body, new(json.RawMessage)); err != nil {
+		return NewPet{}, Error{codeInvalidBody, "the body is not JSON: " + err.Error(), 400}
+	}
 	m, err := members(body, "name", "categoryId", "status")
 	if err != nil {
-		return p, err
+		return NewPet{}, err
 	}
+	return newPet(m)
+}
+
+// newPet returns the pet whose name, categoryId and status members returned.
+func newPet(m []string) (p NewPet, err error) {
 	if p.Name = unquote(m[0]); m[0][0] != '"' || strings.Contains(m[0], `\u`) && !wellFormed.MatchString(m[0]) {
 		return p, invalid{codeInvalidBody, "name", m[0], "a string of valid Unicode"}
 	}
@@ -290,14 +512,11 @@ const missing = "missing"
 // members returns the values, as they are spelt in the JSON object b, of the
 // members with these names. It is for what encoding/json lets pass: names in
 // another case, members given twice, null, invalid UTF-8. Members with other
-// names are skipped.
+// names are skipped. b is valid JSON, an object or not.
 func members(b []byte, names ...string) ([]string, error) {
-	if err := json.Unmarshal(b, new(json.RawMessage)); err != nil {
-		return nil, Error{codeInvalidBody, "the body is not JSON: " + err.Error(), 400}
-	}
 	b = bytes.TrimSpace(b)
 	if b[0] != '{' {
-		return nil, invalid{codeInvalidBody, "the body", string(b), "a JSON object"}
+		return nil, invalid{codeInvalidBody, "the pet", string(b), "a JSON object"}
 	}
 	values := make([]string, len(names))
 	for i := range values {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,10 +17,12 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -215,7 +218,7 @@ func (s *service) check(t *testing.T, cases [][2]string) {
 
 const (
 	paramInt64 = "an integer from -9223372036854775808 to 9223372036854775807"
-	deprecated = "\nDeprecation: @1795132800\nLink: </v1/pets>; rel=\"successor-version\"\nSunset: Thu, 05 Dec 2030 00:00:00 GMT"
+	going      = "\nDeprecation: @1795132800\nLink: </v1/pets>; rel=\"successor-version\"\nSunset: Thu, 05 Dec 2030 00:00:00 GMT"
 	noPath     = "404 not_found: no such path; the pets are at /v1/pets, without a slash at the end"
 	noKey      = "401 unauthorized: send the API key in one header: Authorization: Bearer <API_KEY>\nWww-Authenticate: Bearer realm=\"petstore\""
 	wrongKey   = "401 invalid_token: this is not the API key that the service was started with\nWww-Authenticate: Bearer realm=\"petstore\", error=\"invalid_token\""
@@ -238,18 +241,18 @@ func TestContract(t *testing.T) {
 			`{"id":3,"name":"<ü&\u0000\n😀>","categoryId":-9223372036854775808,"status":"sold"},{"id":4,"name":"Id","categoryId":0,"status":"pending"}]`},
 		{"GET /v1/pets?status=available", `200 [{"id":1,"name":"Rex","categoryId":1,"status":"available"}]`},
 		{"GET /v1/pets?status=pending&colour=red&limit=100", `200 [{"id":4,"name":"Id","categoryId":0,"status":"pending"}]`},
-		{"GET /v1/pets/2", `200 {"id":2,"name":"","categoryId":9223372036854775807}` + deprecated},
-		{"GET /v1/%70ets/%32?x=y", `200 {"id":2,"name":"","categoryId":9223372036854775807}` + deprecated},
-		{"HEAD /v1/pets/2", "200" + deprecated},
-		{"HEAD /v1/pets/5", "404" + deprecated},
+		{"GET /v1/pets/2", `200 {"id":2,"name":"","categoryId":9223372036854775807}` + going},
+		{"GET /v1/%70ets/%32?x=y", `200 {"id":2,"name":"","categoryId":9223372036854775807}` + going},
+		{"HEAD /v1/pets/2", "200" + going},
+		{"HEAD /v1/pets/5", "404" + going},
 		{"HEAD /v1/pets?limit=1", "200\nLink: </v1/pets?limit=1&after=1>; rel=\"next\""},
-		{"GET /v1/pets/5", "404 not_found: there is no pet 5" + deprecated},
-		{"GET /v1/pets/0", "404 not_found: there is no pet 0" + deprecated},
-		{"GET /v1/pets/-9223372036854775808", "404 not_found: there is no pet -9223372036854775808" + deprecated},
-		{"GET /v1/pets/9223372036854775808", "400 invalid_parameter: petId is 9223372036854775808; it must be " + paramInt64 + deprecated},
-		{"GET /v1/pets/Rex", "400 invalid_parameter: petId is Rex; it must be " + paramInt64 + deprecated},
-		{"GET /v1/pets/1%2F2", "400 invalid_parameter: petId is 1/2; it must be " + paramInt64 + deprecated},
-		{"GET /v1/pets/01", "400 invalid_parameter: petId is 01; it must be " + paramInt64 + deprecated},
+		{"GET /v1/pets/5", "404 not_found: there is no pet 5" + going},
+		{"GET /v1/pets/0", "404 not_found: there is no pet 0" + going},
+		{"GET /v1/pets/-9223372036854775808", "404 not_found: there is no pet -9223372036854775808" + going},
+		{"GET /v1/pets/9223372036854775808", "400 invalid_parameter: petId is 9223372036854775808; it must be " + paramInt64 + going},
+		{"GET /v1/pets/Rex", "400 invalid_parameter: petId is Rex; it must be " + paramInt64 + going},
+		{"GET /v1/pets/1%2F2", "400 invalid_parameter: petId is 1/2; it must be " + paramInt64 + going},
+		{"GET /v1/pets/01", "400 invalid_parameter: petId is 01; it must be " + paramInt64 + going},
 		{"GET /v1/store/orders", "501 not_implemented: the contract names this operation and shows no payload for it"},
 	})
 }
@@ -290,7 +293,7 @@ func TestErrors(t *testing.T) {
 		{"GET /v1/pets?after=1&after=2", "400 invalid_parameter: after is given 2 times; it must be given once"},
 		{"GET /v1/pets?x=%zz", `400 invalid_parameter: the query is malformed: invalid URL escape "%zz"`},
 		{"GET /v1/pets?x=1;limit=5", "400 invalid_parameter: the query is malformed: invalid semicolon separator in query"},
-		{"GET /v1/pets/1?%", `400 invalid_parameter: the query is malformed: invalid URL escape "%"`},
+		{"GET /v1/pets/1?%", `400 invalid_parameter: the query is malformed: invalid URL escape "%"` + going},
 
 		{"GET /", noPath},
 		{"GET /pets", noPath},
@@ -337,9 +340,9 @@ func TestBadCreates(t *testing.T) {
 		{post(`{"name":"a","categoryId":1}{}`), bad("the body is not JSON: invalid character '{' after top-level value")},
 		{post(`{"name":"a","categoryId":01}`), bad("the body is not JSON: invalid character '1' after object key:value pair")},
 		{post("\ufeff{}"), bad("the body is not JSON: invalid character 'ï' looking for beginning of value")},
-		{post(`[{"name":"a","categoryId":1}]`), bad(`the body is [{"name":"a","categoryId":1}]` + object)},
-		{post(` null `), bad(`the body is null` + object)},
-		{post(`"name"`), bad(`the body is "name"` + object)},
+		{post(`[{"name":"a","categoryId":1}]`), bad(`the pet is [{"name":"a","categoryId":1}]` + object)},
+		{post(` null `), bad(`the pet is null` + object)},
+		{post(`"name"`), bad(`the pet is "name"` + object)},
 		{post(`{}`), bad("name is missing" + aString)},
 		{post(` { } `), bad("name is missing" + aString)},
 		{post(`{"Name":"a","NAME":"a","categoryId":1}`), bad("name is missing" + aString)},
@@ -627,13 +630,14 @@ func TestPetLikeAnError(t *testing.T) {
 // A peer that takes too long gets 408 while its request can be understood,
 // and a closed connection before.
 func TestTimeouts(t *testing.T) {
-	a := &api{key: testKey, pets: newStore(), log: slog.New(slog.NewTextHandler(io.Discard, nil)), quiet: true}
-	srv := newServer(context.Background(), a)
+	a := &api{key: testKey, pets: newStore(state{}), log: slog.New(slog.NewTextHandler(io.Discard, nil)), quiet: true}
+	srv := newServer(a)
 	got := []time.Duration{srv.ReadHeaderTimeout, srv.ReadTimeout, srv.WriteTimeout, srv.IdleTimeout}
 	if want := []time.Duration{5 * time.Second, 15 * time.Second, time.Minute, 2 * time.Minute}; !slices.Equal(got, want) {
 		t.Errorf("timeouts for headers, request, response, idle: %v, want %v", got, want)
 	}
 	srv.ReadHeaderTimeout, srv.ReadTimeout, srv.IdleTimeout = 20*time.Millisecond, 40*time.Millisecond, 20*time.Millisecond
+	srv.WriteTimeout = 50 * time.Millisecond
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -650,9 +654,13 @@ func TestTimeouts(t *testing.T) {
 			t.Errorf("%q\n got %q\nwant %q", send, got, want)
 		}
 	}
-	if len(s.readAll(t, "")) > 0 {
-		t.Error("half a request made a pet")
-	}
+	// A delay is no fault of the peer's, and counts for none of the timeouts.
+	a.latency = 100 * time.Millisecond
+	s.check(t, [][2]string{
+		{"GET /v1/pets", "200 []"},
+		{"GET /v1/pets\nPrefer: delay=0.1", "200 []\nPreference-Applied: delay=0.1"},
+		{"POST /v1/pets\nPrefer: delay=0.1\n\n" + `{"name":"a","categoryId":1}`, `201 {"id":1,"name":"a","categoryId":1}` + "\nLocation: /v1/pets/1\nPreference-Applied: delay=0.1"},
+	})
 }
 
 // A bug is a 500 with its stack in the log, and no end of the service.
@@ -715,10 +723,12 @@ func TestCommandLine(t *testing.T) {
 		stdout, stderr string // regular expressions
 	}{
 		{[]string{"-version"}, "", 0, "^1\\.0\\.0\n$", "^$"},
-		{[]string{"-h"}, "", 0, "^$", `(?s)PETSTORE_API_KEY.*-addr host:port.*-quiet.*-version`},
+		{[]string{"-h"}, "", 0, "^$", `(?s)PETSTORE_API_KEY.*-addr host:port.*-latency this long.*-quiet.*-seed file.*-version`},
 		{[]string{"--help"}, "", 0, "^$", "(?s)Usage: petstore"},
 		{[]string{"-x"}, "", 2, "^$", failure("flag provided but not defined: -x; -h lists the flags")},
 		{[]string{"-quiet=5"}, "", 2, "^$", failure(`invalid boolean value .*; -h lists the flags`)},
+		{[]string{"-latency", "-1ns"}, "", 2, "^$", failure("invalid value for -latency: it must be from 0 to 30s; -h lists the flags")},
+		{[]string{"-latency", "30.1s"}, "", 2, "^$", failure("invalid value for -latency: it must be from 0 to 30s; -h lists the flags")},
 		{[]string{"-quiet", "stray"}, "", 2, "^$", failure("unexpected argument stray; -h lists the flags")},
 		{[]string{"-addr", taken.Addr().String()}, "k", 1, "^$", failure("listen tcp .*" + taken.Addr().String() + ": .*address.*in use.*")},
 		{[]string{"-addr", "nonsense"}, "k", 1, "^$", failure("listen tcp: address nonsense: missing port in address")},
@@ -864,49 +874,884 @@ func TestStopWaitsTenSeconds(t *testing.T) {
 	}
 }
 
-// The console blocks of README.md, one session, do what README.md shows. Its
-// address, key and dates stand for those of the run.
-func TestReadme(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("no curl")
-	}
-	readme, err := os.ReadFile("README.md")
+// readmeBlock is a fenced block of README.md: its language, its text and, if a
+// text block follows, what it prints.
+var readmeBlock = regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```(?:\n\n```text\n(.*?)```)?")
+
+func readme(t *testing.T) [][]string {
+	t.Helper()
+	b, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const address, key = "127.0.0.1:8080", "5f0c2ae1b7d94e3c8a6610f2d3b4c5e6"
-	s := startKey(t, "")
-	realKey := regexp.MustCompile(`[0-9a-f]{32}`).FindString(s.stderr.String())
-	started := strings.NewReplacer(realKey, key, s.addr, address).Replace(s.stderr.String() + "http://" + s.addr + "/v1\n")
+	return readmeBlock.FindAllStringSubmatch(string(b), -1)
+}
+
+// The address and the key that README.md shows stand for those of the run.
+const readmeAddress, readmeKey = "127.0.0.1:8080", "5f0c2ae1b7d94e3c8a6610f2d3b4c5e6"
+
+// startReadme starts the service that README.md talks to. The first replacer
+// turns what README.md shows into what the run has, the second one turns it back.
+func startReadme(t *testing.T) (s *service, real, shown *strings.Replacer) {
+	t.Helper()
+	s = startKey(t, "")
+	key := regexp.MustCompile(`[0-9a-f]{32}`).FindString(s.stderr.String())
+	return s, strings.NewReplacer(readmeKey, key, readmeAddress, s.addr), strings.NewReplacer(key, readmeKey, s.addr, readmeAddress, "\r", "")
+}
+
+// need skips the test where a program is not installed.
+func need(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skipf("%s is not installed", program)
+	}
+}
+
+// The console blocks of README.md are one session, and print what they show.
+func TestReadmeConsole(t *testing.T) {
+	need(t, "sh")
+	need(t, "curl")
+	s, real, shown := startReadme(t)
+	started := s.stderr.String() + "http://" + s.addr + "/v1"
 
 	home := t.TempDir()
 	os.WriteFile(filepath.Join(home, ".curlrc"), []byte("silent\n"), 0o600) // no progress meter
 	script := "exec 2>&1\n"
 	var commands, want []string
-	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
-		for _, part := range strings.Split("\n"+block[1], "\n$ ")[1:] {
-			command, output, _ := strings.Cut(strings.TrimSuffix(part, "\n"), "\n")
-			commands = append(commands, command)
-			want = append(want, strings.TrimSpace(output))
+	for _, block := range readme(t) {
+		if block[1] != "console" {
+			continue
+		}
+		for _, part := range strings.Split("\n"+block[2], "\n$ ")[1:] {
+			command, output, _ := strings.Cut(strings.TrimSpace(part), "\n")
+			commands, want = append(commands, command), append(want, output)
 			if command != "go run ." {
 				script += command + "\n"
 			}
 			script += "printf '\\036'\n"
 		}
 	}
-	cmd := exec.Command("sh", "-c", strings.NewReplacer(key, realKey, address, s.addr).Replace(script))
+	cmd := exec.Command("sh", "-c", real.Replace(script))
 	cmd.Env = append(os.Environ(), "CURL_HOME="+home)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	outputs := strings.Split(strings.NewReplacer(realKey, key, s.addr, address, "\r", "").Replace(string(out)), "\036")
+	outputs := strings.Split(string(out), "\036")
 	outputs[0] = started
 	date := regexp.MustCompile(`Date: .*`)
 	for i, command := range commands {
-		got, want := date.ReplaceAllString(strings.TrimSpace(outputs[i]), ""), date.ReplaceAllString(want[i], "")
+		got, want := date.ReplaceAllString(strings.TrimSpace(shown.Replace(outputs[i])), "Date"), date.ReplaceAllString(want[i], "Date")
 		if got != want {
 			t.Errorf("$ %s\n got %s\nwant %s", command, got, want)
 		}
 	}
+}
+
+// The recipes of README.md run as they stand in a folder beside the clone.
+func TestReadmeRecipes(t *testing.T) {
+	file, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	clone := filepath.Join(dir, "petstore")
+	os.MkdirAll(filepath.Join(clone, "api"), 0o755)
+	for _, name := range []string{"auth.go", "errors.go", "handlers.go", "main.go", "store.go", "go.mod", "api/openapi.json"} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.WriteFile(filepath.Join(clone, name), b, 0o600)
+	}
+	if err := os.Link(file, filepath.Join(clone, "petstore")); err != nil {
+		t.Fatal(err)
+	}
+	ran := map[string]bool{}
+	for i, block := range readme(t) {
+		language, code, want := block[1], block[2], block[3]
+		name, args := "", []string(nil)
+		switch language {
+		case "sh":
+			if code == "go test ./...\n" {
+				continue // the line that brought us here
+			}
+			name, args = "recipe.sh", []string{"sh", "recipe.sh"}
+		case "go":
+			name, args = "client_test.go", []string{"go", "test", "client_test.go"}
+		case "js":
+			name, args = "client.test.mjs", []string{"node", "--test", "client.test.mjs"}
+		case "python":
+			name, args = "test_client.py", []string{"python3", "-W", "error", "test_client.py"}
+		default:
+			continue
+		}
+		ran[language] = true
+		t.Run(fmt.Sprint(language, i), func(t *testing.T) {
+			need(t, args[0])
+			beside := filepath.Join(dir, fmt.Sprint("client", i))
+			os.Mkdir(beside, 0o755)
+			os.WriteFile(filepath.Join(beside, name), []byte(code), 0o600)
+			cmd := exec.Command(args[0], args[1:]...)
+			cmd.Dir = beside
+			out, err := cmd.CombinedOutput()
+			if err != nil || want != "" && string(out) != want {
+				t.Errorf("%v: got\n%s\nwant\n%s", err, out, want)
+			}
+		})
+	}
+	if len(ran) != 4 {
+		t.Errorf("there are recipes in %v", ran)
+	}
+}
+
+// The web page of README.md works in a browser.
+func TestReadmePage(t *testing.T) {
+	need(t, "chromium")
+	_, real, _ := startReadme(t)
+	for _, block := range readme(t) {
+		if block[1] != "html" {
+			continue
+		}
+		page := filepath.Join(t.TempDir(), "page.html")
+		os.WriteFile(page, []byte(real.Replace(block[2])), 0o600)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
+			"--user-data-dir="+t.TempDir(), "--virtual-time-budget=60000", "--dump-dom", "file://"+page).Output()
+		if err != nil || !bytes.Contains(out, []byte(`<ul id="pets">1 at /v1/pets/1</ul>`)) {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+}
+
+// seedFile writes a seed and returns its path.
+func seedFile(t testing.TB, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "pets.json")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// A seed keeps the ids it gives, numbers the other pets above them in the
+// order of the file, and the counter goes on from there.
+func TestSeed(t *testing.T) {
+	s := start(t, "-seed", seedFile(t, ` [
+		{"name": "later", "categoryId": 1, "status": "sold"},
+		{"id": 7, "name": "seven", "categoryId": -1, "x": null},
+		{"id": 3, "name": "thr\u00e9e", "categoryId": 1, "status": "sold"},
+		{"name": "last", "categoryId": 1}, {"id": 5, "name": "five", "categoryId": 1, "status": "sold"}
+	] `))
+	s.check(t, [][2]string{
+		{"GET /v1/pets", `200 [{"id":3,"name":"thrée","categoryId":1,"status":"sold"},{"id":5,"name":"five","categoryId":1,"status":"sold"},` +
+			`{"id":7,"name":"seven","categoryId":-1},{"id":8,"name":"later","categoryId":1,"status":"sold"},{"id":9,"name":"last","categoryId":1}]`},
+		{"GET /v1/pets?status=sold&after=4", `200 [{"id":5,"name":"five","categoryId":1,"status":"sold"},{"id":8,"name":"later","categoryId":1,"status":"sold"}]`},
+		{"GET /v1/pets/4", "404 not_found: there is no pet 4" + going},
+		{"GET /v1/pets/7", `200 {"id":7,"name":"seven","categoryId":-1}` + going},
+		{"POST /v1/pets\n\n" + `{"name":"new","categoryId":1}`, `201 {"id":10,"name":"new","categoryId":1}` + "\nLocation: /v1/pets/10"},
+	})
+
+	// The largest ids: one is left, and then none.
+	s = start(t, "-seed", seedFile(t, `[{"id":9223372036854775806,"name":"","categoryId":1}]`))
+	full := "507 insufficient_storage: the store is full: it holds 268435456 bytes"
+	create := "POST /v1/pets\n\n" + `{"name":"","categoryId":1}`
+	s.check(t, [][2]string{
+		{create, `201 {"id":9223372036854775807,"name":"","categoryId":1}` + "\nLocation: /v1/pets/9223372036854775807"},
+		{create, full},
+		{"GET /v1/pets?after=9223372036854775806", `200 [{"id":9223372036854775807,"name":"","categoryId":1}]`},
+		{"POST /__admin/reset", "204"},
+		{create, `201 {"id":9223372036854775807,"name":"","categoryId":1}` + "\nLocation: /v1/pets/9223372036854775807"},
+	})
+	s = start(t, "-seed", seedFile(t, `[]`))
+	s.check(t, [][2]string{{"GET /v1/pets", "200 []"}, {create, `201 {"id":1,"name":"","categoryId":1}` + "\nLocation: /v1/pets/1"}})
+}
+
+// A bad seed is exit code 1 and a line that names the file and the place.
+func TestBadSeeds(t *testing.T) {
+	const good = `{"name":"","categoryId":1}`
+	const id = "; it must be an integer from 1 to 9223372036854775806"
+	for content, want := range map[string]string{
+		``:                                "not a JSON array",
+		`null`:                            "not a JSON array",
+		good:                              "not a JSON array",
+		`[` + good:                        "behind pet 1: the array does not end",
+		`[` + good + `,`:                  "pet 2: EOF",
+		`[` + good + `]]`:                 "behind pet 1: something follows the array",
+		`[` + good + `][]`:                "behind pet 1: something follows the array",
+		`[` + good + `,]`:                 "pet 2: invalid character ']' looking for beginning of value",
+		`[` + good + good + `]`:           "pet 2: expected comma after array element",
+		`[` + good + `,{"name":"`:         "pet 2: unexpected EOF",
+		`[` + good + `,5]`:                "pet 2: the pet is 5; it must be a JSON object",
+		`[` + good + `,{"categoryId":1}]`: "pet 2: name is missing; it must be a string of valid Unicode",
+		`[{"name":"","categoryId":1.5}]`:  "pet 1: categoryId is 1.5; it must be " + paramInt64,
+		`[` + good + `,` + good + `,{"name":"","categoryId":1,"status":"lost"}]`: "pet 3: status is lost; it must be available, pending or sold",
+		"[{\"name\":\"\xff\",\"categoryId\":1}]":                                 "pet 1: name is not UTF-8; it must be UTF-8",
+		`[{"id":0,"name":"","categoryId":1}]`:                                    "pet 1: id is 0" + id,
+		`[{"id":null,"name":"","categoryId":1}]`:                                 "pet 1: id is null" + id,
+		`[{"id":1.0,"name":"","categoryId":1}]`:                                  "pet 1: id is 1.0" + id,
+		`[{"id":9223372036854775807,"name":"","categoryId":1}]`:                  "pet 1: id is 9223372036854775807" + id,
+		`[{"id":1,"id":1,"name":"","categoryId":1}]`:                             "pet 1: id is given twice; it must be given once",
+		`[{"id":2,"name":"","categoryId":1},` + good + `,{"id":1,"name":"","categoryId":1},{"id":2,"name":"","categoryId":1}]`: "pet 4: id 2 is given twice",
+		`[` + good + `,` + good + `,{"id":9223372036854775805,"name":"","categoryId":1}]`:                                      "pet 2: there is no id left for it",
+	} {
+		file := seedFile(t, content)
+		var stdout, stderr bytes.Buffer
+		code := run(context.Background(), []string{"-seed", file}, env(testKey), &stdout, &stderr)
+		line := regexp.MustCompile(`^time=\S+ level=ERROR msg=(".*")\n$`).FindStringSubmatch(stderr.String())
+		if code != 1 || stdout.Len() > 0 || line == nil {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q", content, code, &stdout, &stderr)
+		} else if got, err := strconv.Unquote(line[1]); got != file+": "+want {
+			t.Errorf("%s\n got %s %v\nwant %s", content, got, err, want)
+		}
+	}
+	var stderr bytes.Buffer
+	if code := run(context.Background(), []string{"-seed", "/no/file"}, env(testKey), io.Discard, &stderr); code != 1 || !strings.Contains(stderr.String(), `msg="open /no/file: `) {
+		t.Errorf("no such file: exit code %d, stderr %q", code, &stderr)
+	}
+}
+
+// A seed that the store cannot hold is refused like any bad one.
+func TestSeedTooLarge(t *testing.T) {
+	name := strings.Repeat("x", 1<<20)
+	for _, id := range []string{"", `"id":%d,`} {
+		var b strings.Builder
+		b.WriteString(`[`)
+		for n := 1; n <= 256; n++ {
+			if n > 1 {
+				b.WriteString(",\n")
+			}
+			b.WriteString(`{` + strings.Replace(id, "%d", strconv.Itoa(n), 1) + `"name":"` + name + `","categoryId":1}`)
+		}
+		b.WriteString(`]`)
+		file := seedFile(t, b.String())
+		if _, err := readSeed(file); err == nil || err.Error() != file+": pet 256: too large for the store" {
+			t.Errorf("256 names of 1 MiB: %v", err)
+		}
+	}
+}
+
+// Reset brings back the state after start, while others create and list.
+func TestReset(t *testing.T) {
+	const seed = `[{"id":5,"name":"five","categoryId":1,"status":"sold"},{"id":2,"name":"two","categoryId":1}]`
+	s := start(t, "-quiet", "-seed", seedFile(t, seed))
+	const pets = `200 [{"id":2,"name":"two","categoryId":1},{"id":5,"name":"five","categoryId":1,"status":"sold"}]`
+	s.check(t, [][2]string{
+		{"POST /__admin/reset\nAuthorization", noKey},
+		{"POST /__admin/reset\nAuthorization: Bearer x", wrongKey},
+		{"GET /__admin\nAuthorization", noKey},
+		{"GET /__admin", noPath},
+		{"GET /__admin/reset", "405 method_not_allowed: this path allows POST only\nAllow: POST"},
+		{"GET /__admin/fault", "405 method_not_allowed: this path allows DELETE, PUT only\nAllow: DELETE, PUT"},
+		{"PUT /__admin/fault?code=500", "204"},
+		{"POST /__admin/reset", "204"},
+		{"GET /v1/pets", pets},
+	})
+	var wg sync.WaitGroup
+	stop := make(chan bool)
+	for range 4 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				got := s.call(t, "POST /v1/pets\n\n"+`{"name":"x","categoryId":2,"status":"sold"}`)
+				m := regexp.MustCompile(`^201 {"id":(\d+),`).FindStringSubmatch(got)
+				if id, _ := strconv.Atoi(m[1]); id < 6 {
+					t.Errorf("created %s", got)
+				}
+				for i, id := range s.readAll(t, "?limit=3&status=sold") {
+					if id != int64(i+5) {
+						// Resets between two pages may skip ids, but not mix them up.
+						if id < int64(i+5) {
+							t.Errorf("sold pet %d has the id %d", i+1, id)
+						}
+					}
+				}
+			}
+		}()
+	}
+	for range 50 {
+		if got := s.call(t, "POST /__admin/reset"); got != "204" {
+			t.Error(got)
+		}
+	}
+	close(stop)
+	wg.Wait()
+	s.check(t, [][2]string{
+		{"POST /__admin/reset", "204"},
+		{"GET /v1/pets", pets},
+		{"GET /v1/pets?status=sold", `200 [{"id":5,"name":"five","categoryId":1,"status":"sold"}]`},
+		{"GET /v1/pets/6", "404 not_found: there is no pet 6" + going},
+		{"POST /v1/pets\n\n" + `{"name":"x","categoryId":2,"status":"pending"}`, `201 {"id":6,"name":"x","categoryId":2,"status":"pending"}` + "\nLocation: /v1/pets/6"},
+		{"POST /__admin/reset", "204"},
+		{"GET /v1/pets?status=pending", "200 []"},
+	})
+}
+
+// A full store answers 507 to creates, and all else as before.
+func TestFullStore(t *testing.T) {
+	create := "POST /v1/pets\n\n" + `{"name":"a","categoryId":1}`
+	const one = `{"id":1,"name":"a","categoryId":1}`
+	created := "201 " + one + "\nLocation: /v1/pets/1"
+	a := &api{key: testKey, pets: newStore(state{size: maxSize - recordSize - int64(len(one))}), quiet: true}
+	srv := httptest.NewServer(a.routes())
+	defer srv.Close()
+	s := &service{addr: srv.Listener.Addr().String()}
+	s.check(t, [][2]string{
+		{"POST /v1/pets\n\n" + `{"name":"ab","categoryId":1}`, "507 insufficient_storage: the store is full: it holds 268435456 bytes"},
+		{create, created},
+		{create, "507 insufficient_storage: the store is full: it holds 268435456 bytes"},
+		{"GET /v1/pets", "200 [" + one + "]"},
+		{"GET /v1/pets/1", "200 " + one + going},
+		{"GET /v1/pets/2", "404 not_found: there is no pet 2" + going},
+		{"POST /__admin/reset", "204"},
+		{"GET /v1/pets", "200 []"},
+		{create, created},
+	})
+}
+
+// A client that creates for ever fills the store up to its bound, and the
+// process stays under 1 GiB.
+func TestMemory(t *testing.T) {
+	s, cmd := execute(t, "-quiet")
+	body := `{"name":"` + strings.Repeat("x", 60<<10) + `","categoryId":1}`
+	var wg sync.WaitGroup
+	var created atomic.Int64
+	for range 4 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for strings.HasPrefix(s.call(t, "POST /v1/pets\n\n"+body), "201 ") {
+				created.Add(1)
+			}
+		}()
+	}
+	wg.Wait()
+	if n, want := created.Load(), int64(maxSize/(60<<10+100)); n < want-10 || n > maxSize/(60<<10) {
+		t.Errorf("the store held %d pets of 60 KiB, want about %d", n, want)
+	}
+	if got := s.call(t, "GET /v1/pets?limit=1&after=4000"); !strings.HasPrefix(got, `200 [{"id":4001,`) {
+		t.Errorf("%.100s", got)
+	}
+	if got := s.call(t, "POST /__admin/reset"); got != "204" {
+		t.Error(got)
+	}
+	if got := s.call(t, "POST /v1/pets\n\n"+body); !strings.HasPrefix(got, `201 {"id":1,`) {
+		t.Errorf("%.100s", got)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	if err != nil {
+		t.Skip("resident memory is read from /proc")
+	}
+	peak := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindStringSubmatch(string(status))
+	if kib, _ := strconv.Atoi(peak[1]); kib == 0 || kib > 1<<20 {
+		t.Errorf("resident memory reached %s KiB", peak[1])
+	}
+}
+
+// Health and description need no key, and mind none.
+func TestOutsideV1(t *testing.T) {
+	s := start(t)
+	description, err := os.ReadFile("api/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, auth := range []string{"", "\nAuthorization", "\nAuthorization: Bearer wrong"} {
+		s.check(t, [][2]string{
+			{"GET /healthz" + auth, `200 {"status":"ok"}`},
+			{"GET /openapi.json" + auth, "200 " + strings.TrimSuffix(string(description), "\n")},
+			{"GET /healthz/" + auth, noPath},
+			{"POST /healthz" + auth, "405 method_not_allowed: this path allows GET, HEAD only\nAllow: GET, HEAD"},
+			{"DELETE /openapi.json" + auth, "405 method_not_allowed: this path allows GET, HEAD only\nAllow: GET, HEAD"},
+		})
+	}
+}
+
+// A web page of another origin reads every answer, and what it needs of the
+// headers.
+func TestCORS(t *testing.T) {
+	s := start(t)
+	const (
+		open      = "Access-Control-Allow-Origin: *\nAccess-Control-Expose-Headers: Link, Location, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After"
+		preflight = "Access-Control-Allow-Headers: Authorization, Content-Type, Prefer, *\nAccess-Control-Allow-Methods: GET, HEAD, POST, PUT, DELETE\n"
+		age       = "Access-Control-Max-Age: 600"
+	)
+	for _, target := range []string{"/v1/pets", "/v1/pets/1", "/v1/pets/", "/nothing", "/__admin/reset", "/healthz", "*"} {
+		ask := "OPTIONS " + target + "\nAuthorization\nOrigin: http://demo.example\nAccess-Control-Request-Method: POST\nAccess-Control-Request-Headers: authorization"
+		if got, want := s.call(t, ask), "204\n"+strings.Replace(preflight, "Methods: GET, HEAD, POST, PUT, DELETE\n", "Methods: GET, HEAD, POST, PUT, DELETE\n"+open+"\n", 1)+age; got != want {
+			t.Errorf("OPTIONS %s\n got %s\nwant %s", target, got, want)
+		}
+	}
+	if got, want := s.call(t, "OPTIONS /v1/pets\nAuthorization"), "204\n"+preflight+age; got != want {
+		t.Errorf("OPTIONS without Origin\n got %s\nwant %s", got, want)
+	}
+	for _, c := range [][2]string{
+		{"GET /v1/pets", "200"}, {"POST /v1/pets\n\n" + `{"name":"","categoryId":1}`, "201"}, {"GET /v1/pets/1", "200"}, {"GET /v1/pets/9", "404"},
+		{"GET /v1/pets?limit=0", "400"}, {"GET /v1/pets\nAuthorization", "401"}, {"PUT /v1/pets", "405"}, {"GET /x/../y", "404"}, {"GET /healthz", "200"},
+		{"GET /openapi.json", "200"}, {"POST /__admin/reset", "204"}, {"GET /v1/pets\nPrefer: code=503", "503"},
+	} {
+		head, body, _ := strings.Cut(c[0], "\n\n")
+		got := s.call(t, head+"\nOrigin: null\n\n"+body)
+		if !strings.HasPrefix(got, c[1]) || !strings.Contains(got, "\n"+open) {
+			t.Errorf("%s\n got %s\nwant %s and\n%s", c[0], got, c[1], open)
+		}
+	}
+	if got := s.call(t, "GET /v1/pets"); got != "200 []" {
+		t.Errorf("without Origin: %s", got)
+	}
+}
+
+// A request fails as its Prefer header says.
+func TestPrefer(t *testing.T) {
+	s := start(t)
+	const simulated = ": this error is simulated, as was asked for"
+	for status := 400; status <= 599; status++ {
+		code := "status_" + strconv.Itoa(status)
+		if text := http.StatusText(status); text != "" {
+			code = strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(text), " ", "_"), "'", "")
+		}
+		want := fmt.Sprintf("%d %s%s\nConnection: close\nPreference-Applied: code=%d", status, code, simulated, status)
+		switch status {
+		case 401:
+			want += "\n" + strings.SplitAfter(wrongKey, "\n")[1]
+		case 429, 503:
+			want += "\nRetry-After: 1"
+		}
+		if got := s.call(t, fmt.Sprintf("POST /v1/pets\nPrefer: code=%d\n\n"+`{"name":"","categoryId":1}`, status)); got != want {
+			t.Errorf("code=%d\n got %s\nwant %s", status, got, want)
+		}
+	}
+	bad := func(name, given, allowed string) string {
+		return "400 invalid_parameter: " + name + " is " + given + "; it must be " + allowed
+	}
+	const codes, delays = "an integer from 400 to 599, or hangup", "a number of seconds from 0 to 30, with decimals if need be"
+	const teapot = "418 im_a_teapot" + simulated + "\nPreference-Applied: code=418"
+	s.check(t, [][2]string{
+		{"GET /v1/pets", "200 []"},
+		{"GET /v1/pets\nPrefer: code=200", bad("code", "200", codes)},
+		{"GET /v1/pets\nPrefer: code=399", bad("code", "399", codes)},
+		{"GET /v1/pets\nPrefer: code=600", bad("code", "600", codes)},
+		{"GET /v1/pets\nPrefer: code=Hangup", bad("code", "Hangup", codes)},
+		{"GET /v1/pets\nPrefer: code", bad("code", "empty", codes)},
+		{"GET /v1/pets\nPrefer: delay=x", bad("delay", "x", delays)},
+		{"GET /v1/pets\nPrefer: delay=", bad("delay", "empty", delays)},
+		{"GET /v1/pets\nPrefer: delay=-1", bad("delay", "-1", delays)},
+		{"GET /v1/pets\nPrefer: delay=1e1", bad("delay", "1e1", delays)},
+		{"GET /v1/pets\nPrefer: delay=NaN", bad("delay", "NaN", delays)},
+		{"GET /v1/pets\nPrefer: delay=30.01", bad("delay", "30.01", delays)},
+		{"GET /v1/pets\nPrefer: delay=1.2.3", bad("delay", "1.2.3", delays)},
+		{"GET /v1/pets\nPrefer: code=503, delay=" + testKey, bad("delay", "<API_KEY>", delays)},
+		{"GET /v1/pets\nPrefer: delay=0", "200 []\nPreference-Applied: delay=0"},
+		{"GET /v1/pets\nPrefer: delay=0.01,code=418", "418 im_a_teapot" + simulated + "\nPreference-Applied: code=418, delay=0.01"},
+		{"POST /v1/pets\nPrefer: code=418, delay=.01\n\n" + `{"name":"","categoryId":1}`, "418 im_a_teapot" + simulated + "\nPreference-Applied: code=418, delay=.01"},
+		{"POST /v1/pets\nPrefer: delay=0.01\n\n" + strings.Repeat(" ", maxBody+1), "413 request_entity_too_large: the body is over 65536 bytes\nConnection: close\nPreference-Applied: delay=0.01"},
+		{"GET /v1/pets\nPrefer: wait=5, return=minimal, example=\"code=500, code=501\"", "200 []"},
+		{"GET /v1/pets\nPrefer: example=\"a\\\",code=500\";x, respond-async\nPrefer: Code = \"418\" ; q=1, code=999", teapot},
+		{"GET /v1/nothing\nPrefer: code=418", teapot},
+		{"PUT /v1/pets/1\nPrefer: code=418", teapot},
+		{"GET /v1/pets\nAuthorization\nPrefer: code=418", noKey},
+		{"GET /v1/pets\nAuthorization\nPrefer: code=x", noKey},
+		{"GET /healthz\nPrefer: code=418", `200 {"status":"ok"}`},
+		{"DELETE /__admin/fault\nPrefer: code=418", "204"},
+		{"POST /v1/pets\nPrefer: delay=0.01\n\n" + `{"name":"","categoryId":1}`, `201 {"id":1,"name":"","categoryId":1}` + "\nLocation: /v1/pets/1\nPreference-Applied: delay=0.01"},
+	})
+	c := s.dial(t, "GET /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer "+testKey+"\nPrefer: code=hangup, delay=0.001\n\n")
+	if got := rest(t, c); got != "" {
+		t.Errorf("code=hangup answered %q", got)
+	}
+	s.stop()
+	if !strings.Contains(s.stderr.String(), "msg=request method=GET path=/v1/pets status=0\n") {
+		t.Errorf("a hangup is not in the log:\n%s", s.stderr)
+	}
+}
+
+// Standing faults strike the requests that they are set for.
+func TestStandingFault(t *testing.T) {
+	s := start(t)
+	const simulated = ": this error is simulated, as was asked for"
+	const down = "503 service_unavailable" + simulated + "\nRetry-After: 1"
+	const downClose = "503 service_unavailable" + simulated + "\nConnection: close\nRetry-After: 1"
+	create := "POST /v1/pets\n\n" + `{"name":"","categoryId":1}`
+	bad := func(name, given, allowed string) string {
+		return "400 invalid_parameter: " + name + " is " + given + "; it must be " + allowed
+	}
+	steps := func(cases ...[2]string) {
+		t.Helper()
+		for _, c := range cases {
+			if got := s.call(t, c[0]); got != c[1] {
+				t.Errorf("%s\n got %s\nwant %s", c[0], got, c[1])
+			}
+		}
+	}
+	steps(
+		// The next two creates fail, then it recovers; nothing else is touched.
+		[2]string{"PUT /__admin/fault?code=503&delay=0.001&times=2&operation=createPet", "204"},
+		[2]string{"GET /v1/pets", "200 []"},
+		[2]string{"POST /v1/pets\nAuthorization", "401 unauthorized" + noKey[len("401 unauthorized"):]},
+		[2]string{create, down},
+		[2]string{"GET /v1/pets/1", "404 not_found: there is no pet 1" + going},
+		[2]string{"POST /v1/pets\nPrefer: code=418\n\n{}", "418 im_a_teapot" + simulated + "\nConnection: close\nPreference-Applied: code=418"},
+		[2]string{"POST /v1/pets\nPrefer: delay=0\n\n{}", "400 invalid_body: name is missing; it must be a string of valid Unicode\nPreference-Applied: delay=0"},
+		[2]string{create, down},
+		[2]string{create, `201 {"id":1,"name":"","categoryId":1}` + "\nLocation: /v1/pets/1"},
+
+		// For ever, every operation, until it is replaced or cleared.
+		[2]string{"PUT /__admin/fault?code=503", "204"},
+		[2]string{"GET /v1/pets", down},
+		[2]string{"HEAD /v1/pets", "503\nRetry-After: 1"},
+		[2]string{create, downClose},
+		[2]string{"GET /v1/nothing", down},
+		[2]string{"GET /v1/pets\nPrefer: wait=1", down},
+		[2]string{"GET /v1/pets\nAuthorization", noKey},
+		[2]string{"GET /healthz", `200 {"status":"ok"}`},
+		[2]string{"GET /openapi.json2", noPath},
+		[2]string{"PUT /__admin/fault?code=500&operation=getPet", "204"},
+		[2]string{"GET /v1/pets", `200 [{"id":1,"name":"","categoryId":1}]`},
+		[2]string{"GET /v1/pets/1", "500 internal_server_error" + simulated},
+		[2]string{"HEAD /v1/pets/x", "500"},
+		[2]string{"GET /v1/pets/", noPath},
+		[2]string{"PUT /v1/pets/1", "405 method_not_allowed: this path allows GET, HEAD only\nAllow: GET, HEAD"},
+		[2]string{"PUT /__admin/fault?delay=0&operation=listPets", "204"},
+		[2]string{"GET /v1/pets/2", "404 not_found: there is no pet 2" + going},
+		[2]string{"GET /v1/pets", `200 [{"id":1,"name":"","categoryId":1}]`},
+		[2]string{"PUT /__admin/fault?code=503&times=9223372036854775807&operation=listPets", "204"},
+		[2]string{"HEAD /v1/pets", "503\nRetry-After: 1"},
+		[2]string{create, `201 {"id":2,"name":"","categoryId":1}` + "\nLocation: /v1/pets/2"},
+		[2]string{"DELETE /__admin/fault", "204"},
+		[2]string{"DELETE /__admin/fault", "204"},
+		[2]string{"HEAD /v1/pets", "200"},
+		[2]string{"PUT /__admin/fault?code=503", "204"},
+		[2]string{"POST /__admin/reset", "204"},
+		[2]string{"GET /v1/pets", "200 []"},
+
+		// What is refused changes nothing.
+		[2]string{"PUT /__admin/fault?code=503", "204"},
+		[2]string{"PUT /__admin/fault?code=500\nAuthorization", noKey},
+		[2]string{"PUT /__admin/fault", bad("code", "missing", "given, or delay")},
+		[2]string{"PUT /__admin/fault?times=1&operation=getPet", bad("code", "missing", "given, or delay")},
+		[2]string{"PUT /__admin/fault?code=600", bad("code", "600", "an integer from 400 to 599, or hangup")},
+		[2]string{"PUT /__admin/fault?code=500&delay=31", bad("delay", "31", "a number of seconds from 0 to 30, with decimals if need be")},
+		[2]string{"PUT /__admin/fault?code=500&times=0", bad("times", "0", "an integer from 1 to 9223372036854775807")},
+		[2]string{"PUT /__admin/fault?code=500&times=", bad("times", "empty", "an integer from 1 to 9223372036854775807")},
+		[2]string{"PUT /__admin/fault?code=500&operation=listOrders", bad("operation", "listOrders", "listPets, createPet or getPet")},
+		[2]string{"PUT /__admin/fault?code=500&operation=", bad("operation", "empty", "listPets, createPet or getPet")},
+		[2]string{"PUT /__admin/fault?code=500&code=500", bad("code", "given 2 times", "given once")},
+		[2]string{"PUT /__admin/fault?code=500&operation=getPet&operation=", bad("operation", "given 2 times", "given once")},
+		[2]string{"PUT /__admin/fault?code=500&time=1", bad("the parameter", "time", "code, delay, times or operation")},
+		[2]string{"PUT /__admin/fault?code=500&%", `400 invalid_parameter: the query is malformed: invalid URL escape "%"`},
+		[2]string{"GET /v1/pets", down},
+		[2]string{"PUT /__admin/fault?code=hangup&times=1", "204"},
+	)
+	if got := rest(t, s.dial(t, "GET /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer "+testKey+"\n\n")); got != "" {
+		t.Errorf("a hangup answered %q", got)
+	}
+	steps([2]string{"GET /v1/pets", "200 []"})
+
+	// Of many at once, exactly as many are hit.
+	steps([2]string{"PUT /__admin/fault?code=503&times=10&operation=listPets", "204"})
+	var hits atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			switch got := s.call(t, []string{"GET /v1/pets", "HEAD /v1/pets"}[i%2]); got[:3] {
+			case "503":
+				hits.Add(1)
+			case "200":
+			default:
+				t.Error(got)
+			}
+		}()
+	}
+	wg.Wait()
+	if hits.Load() != 10 {
+		t.Errorf("times=10 hit %d of 100", hits.Load())
+	}
+}
+
+// waiting waits until n requests are held up by wait.
+func waiting(t *testing.T, n int) {
+	t.Helper()
+	buf := make([]byte, 16<<20)
+	got := 0
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if got = bytes.Count(buf[:runtime.Stack(buf, true)], []byte("\npetstore.wait(")); got == n {
+			return
+		}
+	}
+	t.Errorf("%d requests wait, want %d", got, n)
+}
+
+// A delayed request holds nobody up, outlives the timeouts, ends with its
+// client, and is answered at once when the service stops.
+func TestDelay(t *testing.T) {
+	const long = "HTTP/1.1\nHost: x\nAuthorization: Bearer " + testKey + "\nPrefer: delay=30\n"
+	const body = `{"name":"a","categoryId":1}`
+	s := start(t)
+	for _, send := range []string{"GET /v1/pets " + long + "\n", "POST /v1/pets " + long + "Content-Length: 27\n\n" + body} {
+		c := s.dial(t, send)
+		waiting(t, 1)
+		c.Close()
+		waiting(t, 0)
+	}
+	list := s.dial(t, "GET /v1/pets "+long+"\n")
+	create := s.dial(t, "POST /v1/pets "+long+"Content-Length: 27\n\n"+body)
+	waiting(t, 2)
+	s.check(t, [][2]string{{"GET /v1/pets", "200 []"}, {"GET /v1/pets\nPrefer: code=500", "500 internal_server_error: this error is simulated, as was asked for\nPreference-Applied: code=500"}})
+	s.stop()
+	if got, want := rest(t, create), "HTTP/1.1 201 Created\nLocation: /v1/pets/1\nPreference-Applied: delay=30\nConnection: close\n\n"+`{"id":1,"name":"a","categoryId":1}`+"\n"; got != want {
+		t.Errorf("the delayed create got %q\nwant %q", got, want)
+	}
+	if got := rest(t, list); !strings.HasPrefix(got, "HTTP/1.1 200 OK\nPreference-Applied: delay=30\n") {
+		t.Errorf("the delayed list got %q", got)
+	}
+}
+
+// -latency delays all that is under /v1, refusals too, and nothing else.
+func TestLatency(t *testing.T) {
+	s := start(t, "-latency", "30s")
+	s.check(t, [][2]string{{"GET /healthz", `200 {"status":"ok"}`}, {"POST /__admin/reset", "204"}, {"GET /v1x", noPath}})
+	auth := "Host: x\nAuthorization: Bearer " + testKey + "\n"
+	var conns []net.Conn
+	for _, send := range []string{"GET /v1/pets HTTP/1.1\n" + auth + "\n", "GET /v1 HTTP/1.1\nHost: x\n\n",
+		"POST /v1/pets HTTP/1.1\n" + auth + "Content-Length: 27\n\n" + `{"name":"a","categoryId":1}`} {
+		conns = append(conns, s.dial(t, send))
+	}
+	waiting(t, 3)
+	s.stop()
+	for i, want := range []string{"HTTP/1.1 200 OK\n", "HTTP/1.1 401 Unauthorized\n", "HTTP/1.1 201 Created\n"} {
+		if got := rest(t, conns[i]); !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// api/openapi.json and the service tell the same: each documented status of
+// each operation is answered, with the documented headers and body; no other
+// one is; and the examples in it are true to their schemas.
+func TestOpenAPI(t *testing.T) {
+	doc, err := decode(openapi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := `{"name":"a","categoryId":1}`
+	a := &api{key: testKey, pets: newStore(state{size: maxSize - 3*recordSize - 200}), log: slog.New(slog.NewTextHandler(io.Discard, nil)), quiet: true}
+	srv := newServer(a)
+	srv.ReadTimeout = 100 * time.Millisecond
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go srv.Serve(listener{ln.(*net.TCPListener)})
+	defer srv.Close()
+	s := &service{addr: ln.Addr().String()}
+
+	slow := func() *http.Response {
+		c := s.dial(t, "POST /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer "+testKey+"\nContent-Length: 9\n\n{")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+	answered := map[string]bool{}
+	for _, c := range [][2]string{
+		{"get /pets", "GET /v1/pets"},
+		{"post /pets", "POST /v1/pets\n\n" + one},
+		{"post /pets", "POST /v1/pets\n\n" + `{"name":"b","categoryId":-9223372036854775808,"status":"sold"}`},
+		{"get /pets", "GET /v1/pets?limit=1"},
+		{"get /pets", "GET /v1/pets?limit=0"},
+		{"get /pets", "GET /v1/pets\nAuthorization"},
+		{"get /pets", "GET /v1/pets\nPrefer: code=503"},
+		{"post /pets", "POST /v1/pets\n\n{}"},
+		{"post /pets", "POST /v1/pets\nAuthorization: Bearer x\n\n{}"},
+		{"post /pets", ""},
+		{"post /pets", "POST /v1/pets\n\n" + strings.Repeat(" ", maxBody+1)},
+		{"post /pets", "POST /v1/pets\nContent-Type: text/plain\n\n{}"},
+		{"post /pets", "POST /v1/pets\n\n" + `{"name":"` + strings.Repeat("x", 500) + `","categoryId":1}`},
+		{"post /pets", "POST /v1/pets\nPrefer: code=429\n\n{}"},
+		{"get /pets/{petId}", "GET /v1/pets/2"},
+		{"get /pets/{petId}", "GET /v1/pets/x"},
+		{"get /pets/{petId}", "GET /v1/pets/2?%"},
+		{"get /pets/{petId}", "GET /v1/pets/2\nAuthorization"},
+		{"get /pets/{petId}", "GET /v1/pets/9"},
+		{"get /pets/{petId}", "GET /v1/pets/9\nPrefer: code=599"},
+	} {
+		var resp *http.Response
+		if c[1] == "" {
+			resp = slow()
+		} else {
+			resp = s.do(t, c[1])
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		method, path, _ := strings.Cut(c[0], " ")
+		responses := doc.at("paths", path, method, "responses")
+		status := strconv.Itoa(resp.StatusCode)
+		if !responses.has(status) {
+			status = "default"
+		}
+		if status == "default" && resp.Header.Get("Preference-Applied") == "" {
+			t.Errorf("%q: the status %d is not documented", c[1], resp.StatusCode)
+		}
+		answered[c[0]+" "+status] = true
+		response := responses.at(status)
+		value, err := decode(body)
+		if err != nil {
+			t.Errorf("%q: %v", c[1], err)
+		}
+		if err := response.at("content", resp.Header.Get("Content-Type"), "schema").validate(value.v); err != nil {
+			t.Errorf("%q: %v in %s", c[1], err, body)
+		}
+		headers := response.at("headers")
+		for name := range headers.object() {
+			if headers.at(name, "required").v == true && resp.Header.Get(name) == "" {
+				t.Errorf("%q: no header %s", c[1], name)
+			}
+		}
+		for name := range resp.Header {
+			documented := slices.Contains([]string{"Content-Type", "Content-Length", "Date", "Connection"}, name)
+			for known := range headers.object() {
+				documented = documented || strings.EqualFold(known, name)
+			}
+			if !documented {
+				t.Errorf("%q: the header %s is not documented", c[1], name)
+			}
+		}
+	}
+	operations := map[string]string{}
+	for path := range doc.at("paths").object() {
+		for method := range doc.at("paths", path).object() {
+			operation := doc.at("paths", path, method)
+			operations[operation.at("operationId").v.(string)] = method + " " + path
+			for status := range operation.at("responses").object() {
+				if !answered[method+" "+path+" "+status] {
+					t.Errorf("%s %s: the status %s is documented and was not answered", method, path, status)
+				}
+				for media := range operation.at("responses", status, "content").object() {
+					content := operation.at("responses", status, "content", media)
+					if err := content.at("schema").validate(content.at("example").v); err != nil {
+						t.Errorf("%s %s: the example for %s: %v", method, path, status, err)
+					}
+				}
+			}
+		}
+	}
+	want := map[string]string{"listPets": "get /pets", "createPet": "post /pets", "getPet": "get /pets/{petId}"}
+	if !reflect.DeepEqual(operations, want) {
+		t.Errorf("operations %v, want %v", operations, want)
+	}
+	var schemas []string
+	for name := range doc.at("components", "schemas").object() {
+		schemas = append(schemas, name)
+	}
+	slices.Sort(schemas)
+	if want := []string{"Error", "NewPet", "Pet", "PetStatus", "Pets"}; !slices.Equal(schemas, want) {
+		t.Errorf("schemas %v, want %v", schemas, want)
+	}
+}
+
+// node is a part of a JSON document.
+type node struct{ v, root any }
+
+func decode(b []byte) (node, error) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	var v any
+	err := dec.Decode(&v)
+	return node{v, v}, err
+}
+
+// at follows members, and references on the way.
+func (n node) at(members ...string) node {
+	for _, name := range append(members, "") {
+		if ref, ok := n.object()["$ref"].(string); ok {
+			n = node{n.root, n.root}.at(strings.Split(ref, "/")[1:]...)
+		}
+		if name != "" {
+			n.v = n.object()[name]
+		}
+	}
+	return n
+}
+
+func (n node) object() map[string]any {
+	object, _ := n.v.(map[string]any)
+	return object
+}
+
+func (n node) has(name string) bool { return n.object()[name] != nil }
+
+// validate tells what in v the schema n does not allow.
+func (n node) validate(v any) error {
+	n = n.at()
+	if n.v == nil {
+		return errors.New("no schema")
+	}
+	all, _ := n.object()["allOf"].([]any)
+	for _, part := range all {
+		if err := (node{part, n.root}).validate(v); err != nil {
+			return err
+		}
+	}
+	bound := func(name string) (int64, bool) {
+		number, ok := n.object()[name].(json.Number)
+		i, _ := number.Int64()
+		return i, ok
+	}
+	kind := n.object()["type"]
+	switch v := v.(type) {
+	case map[string]any:
+		if kind != "object" && all == nil {
+			return fmt.Errorf("an object for %v", n.v)
+		}
+		required, _ := n.object()["required"].([]any)
+		for _, name := range required {
+			if v[name.(string)] == nil {
+				return fmt.Errorf("no %v", name)
+			}
+		}
+		for name := range n.at("properties").object() {
+			if v[name] != nil {
+				if err := n.at("properties", name).validate(v[name]); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+			}
+		}
+	case []any:
+		if max, ok := bound("maxItems"); kind != "array" || ok && len(v) > int(max) {
+			return fmt.Errorf("%d items for %v", len(v), n.v)
+		}
+		for _, item := range v {
+			if err := n.at("items").validate(item); err != nil {
+				return err
+			}
+		}
+	case string:
+		enum, ok := n.object()["enum"].([]any)
+		pattern, _ := n.object()["pattern"].(string)
+		if kind != "string" || ok && !slices.Contains(enum, any(v)) || !regexp.MustCompile(pattern).MatchString(v) {
+			return fmt.Errorf("%q for %v", v, n.v)
+		}
+	case json.Number:
+		i, err := v.Int64()
+		min, hasMin := bound("minimum")
+		max, hasMax := bound("maximum")
+		if kind != "integer" || err != nil || hasMin && i < min || hasMax && i > max {
+			return fmt.Errorf("%v for %v", v, n.v)
+		}
+	default:
+		return fmt.Errorf("%v for %v", v, n.v)
+	}
+	return nil
 }

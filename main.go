@@ -5,11 +5,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -38,6 +40,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	flags := flag.NewFlagSet("petstore", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	addr := flags.String("addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free one")
+	seed := flags.String("seed", "", "start with the pets of `file`, a JSON array")
+	latency := flags.Duration("latency", 0, "wait `this long`, up to 30s, before every answer under /v1")
 	quiet := flags.Bool("quiet", false, "log no requests")
 	showVersion := flags.Bool("version", false, "print the version of the interface, and exit")
 	switch err := flags.Parse(args); {
@@ -52,6 +56,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	case flags.NArg() > 0:
 		log.Error("unexpected argument " + flags.Arg(0) + "; -h lists the flags")
 		return 2
+	case *latency < 0 || *latency > 30*time.Second:
+		log.Error("invalid value for -latency: it must be from 0 to 30s; -h lists the flags")
+		return 2
 	case *showVersion:
 		fmt.Fprintln(stdout, version)
 		return 0
@@ -61,6 +68,14 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err := checkKey(key); err != nil {
 		log.Error(err.Error())
 		return 1
+	}
+	var pets state
+	if *seed != "" {
+		var err error
+		if pets, err = readSeed(*seed); err != nil {
+			log.Error(err.Error())
+			return 1
+		}
 	}
 	ln, err := net.Listen("tcp", *addr)
 	if err != nil {
@@ -72,8 +87,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		key = newKey()
 		fmt.Fprintf(stderr, "PETSTORE_API_KEY is not set, so this run has a key of its own:\n\n    curl -H 'Authorization: Bearer %s' %s/pets\n\n", key, url)
 	}
-	a := &api{key: key, pets: newStore(), log: log, quiet: *quiet}
-	srv := newServer(ctx, a)
+	srv := newServer(&api{key: key, pets: newStore(pets), latency: *latency, stopping: ctx.Done(), log: log, quiet: *quiet})
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(listener{ln.(*net.TCPListener)}) }()
 	fmt.Fprintln(stdout, url)
@@ -105,6 +119,85 @@ Environment:
 Flags:
 `
 
+// readSeed returns the pets of a file, a JSON array. Those without an id are
+// numbered above the largest one in the file, in its order. The error names
+// the file and the place in it.
+func readSeed(file string) (state, error) {
+	pets := state{pets: map[PetStatus][]record{}}
+	n := 0 // the pet at hand, counted from 1
+	fail := func(reason any) (state, error) { return state{}, fmt.Errorf("%s: pet %d: %v", file, n, reason) }
+
+	f, err := os.Open(file)
+	if err != nil {
+		return state{}, err
+	}
+	defer f.Close()
+	dec := json.NewDecoder(f)
+	if token, err := dec.Token(); err != nil || token != json.Delim('[') {
+		return state{}, fmt.Errorf("%s: not a JSON array", file)
+	}
+	type unnumbered struct {
+		n int
+		NewPet
+	}
+	var later []unnumbered
+	taken := map[int64]bool{}
+	var raw json.RawMessage
+	for dec.More() {
+		n++
+		if err := dec.Decode(&raw); err != nil {
+			return fail(err)
+		}
+		id, p, err := parseSeedPet(raw)
+		if err != nil {
+			return fail(err)
+		}
+		if id == 0 {
+			later = append(later, unnumbered{n, p})
+			continue
+		}
+		if taken[id] {
+			return fail(fmt.Sprintf("id %d is given twice", id))
+		}
+		taken[id] = true
+		if _, ok := pets.put(id, p); !ok {
+			return fail("too large for the store")
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return state{}, fmt.Errorf("%s: behind pet %d: the array does not end", file, n)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return state{}, fmt.Errorf("%s: behind pet %d: something follows the array", file, n)
+	}
+	for _, p := range later {
+		n = p.n
+		if pets.lastID == math.MaxInt64-1 {
+			return fail("there is no id left for it")
+		}
+		if _, ok := pets.put(pets.lastID+1, p.NewPet); !ok {
+			return fail("too large for the store")
+		}
+	}
+	return pets, nil
+}
+
+// parseSeedPet parses a pet of a seed file; its id is 0 if it has none.
+func parseSeedPet(b []byte) (id int64, p NewPet, err error) {
+	m, err := members(b, "name", "categoryId", "status", "id")
+	if err != nil {
+		return 0, p, err
+	}
+	if m[3] != missing {
+		// The largest int64 would leave no next id.
+		if id, err = integer(codeInvalidBody, "id", m[3], 1, math.MaxInt64-1); err != nil {
+			return 0, p, err
+		}
+	}
+	p, err = newPet(m)
+	return id, p, err
+}
+
 // baseURL is where clients of this machine reach a service that listens on addr.
 func baseURL(addr net.Addr) string {
 	tcp := addr.(*net.TCPAddr)
@@ -115,16 +208,20 @@ func baseURL(addr net.Addr) string {
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(tcp.Port)) + "/v1"
 }
 
-// newServer returns the HTTP server of a, with time limits for slow peers. The
-// context of every request ends with ctx.
-func newServer(ctx context.Context, a *api) *http.Server {
+// The time limits for a whole request, from its first byte, and for the answer.
+const (
+	readTimeout  = 15 * time.Second
+	writeTimeout = 60 * time.Second
+)
+
+// newServer returns the HTTP server of a, with time limits for slow peers.
+func newServer(a *api) *http.Server {
 	return &http.Server{
 		Handler:           a.routes(),
-		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
-		WriteTimeout:      60 * time.Second,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		// net/http answers OPTIONS * without asking the handler.

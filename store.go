@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"sync"
@@ -41,33 +42,76 @@ type record struct {
 	json string
 }
 
+// recordSize is what a record costs beside its JSON, in bytes, rounded up: its
+// place in two slices, and what the allocator adds.
+const recordSize = 64
+
+// maxSize is how much the store holds, in bytes.
+const maxSize = 256 << 20
+
 // store holds the pets. Many goroutines may use it at once; what it returns
 // is theirs.
 type store struct {
 	// mu guards everything below.
 	mu sync.RWMutex
+	state
+	// seed is the state that reset goes back to.
+	seed state
+}
+
+type state struct {
 	// pets has the records of each status in ascending order of id, and under
 	// "" those of all pets, so that every page is one stretch of one slice.
 	pets map[PetStatus][]record
 	// lastID is the largest id assigned so far.
 	lastID int64
+	// size is what the pets take of maxSize.
+	size int64
 }
 
-func newStore() *store {
-	return &store{pets: map[PetStatus][]record{}}
+// newStore returns a store that starts with the pets of seed, which nobody may
+// use any more.
+func newStore(seed state) *store {
+	for _, records := range seed.pets {
+		slices.SortFunc(records, func(a, b record) int { return cmp.Compare(a.id, b.id) })
+	}
+	s := &store{seed: seed}
+	s.reset()
+	return s
 }
 
-// add keeps p under the next id.
-func (s *store) add(p NewPet) record {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lastID++
-	rec := record{s.lastID, string(encode(Pet{s.lastID, p}))}
+// put appends p under this id, unless the store is full or has no id left.
+func (s *state) put(id int64, p NewPet) (record, bool) {
+	rec := record{id, string(encode(Pet{id, p}))}
+	size := s.size + int64(len(rec.json)) + recordSize
+	if size > maxSize || id < 1 {
+		return record{}, false
+	}
+	s.size, s.lastID = size, max(s.lastID, id)
 	s.pets[""] = append(s.pets[""], rec)
 	if p.Status != "" {
 		s.pets[p.Status] = append(s.pets[p.Status], rec)
 	}
-	return rec
+	return rec, true
+}
+
+// add keeps p under the next id. It fails when the store is full.
+func (s *store) add(p NewPet) (record, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.put(s.lastID+1, p)
+}
+
+// reset goes back to the seed. The records are shared with it, but not the
+// space behind them: the first pet added moves a slice to a place of its own.
+func (s *store) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = s.seed
+	s.pets = map[PetStatus][]record{}
+	for status, records := range s.seed.pets {
+		s.pets[status] = slices.Clip(records)
+	}
 }
 
 // get returns the pet with this id, if there is one.
