@@ -72,11 +72,14 @@ func writeError(w http.ResponseWriter, e Error) {
 	writeJSON(w, e.Status, append(encode(e), '\n'))
 }
 
+var contentType = []string{"application/json"}
+
 // writeJSON answers with a body that is JSON already. Its length is always
 // sent, as net/http would chunk what is over 2 KiB.
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	h := w.Header()
+	h["Content-Type"] = contentType
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
 	w.Write(body)
 }

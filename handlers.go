@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -78,6 +79,10 @@ func (a *api) routes() http.Handler {
 	return h
 }
 
+// pages are buffers for listPets. Without them, the garbage collector takes a
+// third of the time of a page of 100 pets.
+var pages = sync.Pool{New: func() any { return new([]byte) }}
+
 // listPets answers a page of pets in ascending order of id and, when more
 // follow, a Link to the next page (contract, section 4.1; RFC 8288).
 func (a *api) listPets(w http.ResponseWriter, r *http.Request) error {
@@ -94,26 +99,21 @@ func (a *api) listPets(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	pets := a.pets.list(status, after, int(limit)+1)
-	if len(pets) > int(limit) {
-		pets = pets[:limit]
-		next := "after=" + strconv.FormatInt(pets[limit-1].id, 10)
-		if status != "" {
-			next = "status=" + string(status) + "&" + next
-		}
+	page := pages.Get().(*[]byte)
+	defer pages.Put(page)
+	var last int64
+	*page, last = a.pets.list((*page)[:0], status, after, int(limit))
+	if last > 0 {
+		var same string
 		if r.Form.Has("limit") {
-			next = "limit=" + strconv.FormatInt(limit, 10) + "&" + next
+			same = "limit=" + r.Form.Get("limit") + "&"
 		}
-		w.Header().Set("Link", "</v1/pets?"+next+`>; rel="next"`)
-	}
-	body := []byte{'['}
-	for i, p := range pets {
-		if i > 0 {
-			body = append(body, ',')
+		if status != "" {
+			same += "status=" + string(status) + "&"
 		}
-		body = append(body, p.json...)
+		w.Header().Set("Link", "</v1/pets?"+same+"after="+strconv.FormatInt(last, 10)+`>; rel="next"`)
 	}
-	writeJSON(w, 200, append(body, "]\n"...))
+	writeJSON(w, 200, *page)
 	return nil
 }
 
@@ -224,7 +224,7 @@ func allow(methods string) http.HandlerFunc {
 // and to the paths without a slash: * and the empty one.
 func cleanPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path.Clean("/"+r.URL.Path) != r.URL.Path {
+		if p := r.URL.Path; !strings.HasPrefix(p, "/") || path.Clean(p) != p {
 			notFound(w, r)
 			return
 		}
@@ -251,7 +251,11 @@ func (a *api) simulate(next http.Handler) http.Handler {
 			return
 		}
 		f := a.standing.Load()
-		if prefer := preferences(r.Header["Prefer"]); len(prefer) > 0 {
+		var prefer url.Values
+		if headers := r.Header["Prefer"]; headers != nil {
+			prefer = preferences(headers)
+		}
+		if len(prefer) > 0 {
 			var err error
 			if f, err = parseFault(prefer); err != nil {
 				a.fail(w, err)
@@ -300,12 +304,13 @@ func operationID(r *http.Request) string {
 func (a *api) handle(op func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var err error
-		if r.Form, err = url.ParseQuery(r.URL.RawQuery); err != nil {
-			err = Error{codeInvalidParameter, "the query is malformed: " + err.Error(), 400}
-		} else {
-			err = op(w, r)
+		if r.URL.RawQuery != "" {
+			if r.Form, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+				a.fail(w, Error{codeInvalidParameter, "the query is malformed: " + err.Error(), 400})
+				return
+			}
 		}
-		if err != nil {
+		if err = op(w, r); err != nil {
 			a.fail(w, err)
 		}
 	}
@@ -463,9 +468,13 @@ func checkContentType(given string) error {
 // readBody returns the request body, all of it: what closeUnread did is undone.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	var body []byte
-	var err error = &http.MaxBytesError{Limit: maxBody}
-	if r.ContentLength <= maxBody {
+	var err error = new(http.MaxBytesError)
+	switch {
+	case r.ContentLength < 0: // unknown
 		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	case r.ContentLength <= maxBody:
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, body)
 	}
 	switch {
 	case err == nil:
@@ -482,10 +491,11 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // parseNewPet parses the body of createPet.
 func parseNewPet(body []byte) (NewPet, error) {
-	if err := json.Unmarshal(body, new(json.RawMessage)); err != nil {
+	if !json.Valid(body) {
+		err := json.Unmarshal(body, new(json.RawMessage)) // tells why
 		return NewPet{}, Error{codeInvalidBody, "the body is not JSON: " + err.Error(), 400}
 	}
-	m, err := members(body, "name", "categoryId", "status")
+	m, err := members(string(body), "name", "categoryId", "status")
 	if err != nil {
 		return NewPet{}, err
 	}
@@ -509,29 +519,29 @@ func newPet(m []string) (p NewPet, err error) {
 // missing stands for the value of a member that is not there. It is no JSON.
 const missing = "missing"
 
-// members returns the values, as they are spelt in the JSON object b, of the
+// members returns the values, as they are spelt in the JSON object s, of the
 // members with these names. It is for what encoding/json lets pass: names in
 // another case, members given twice, null, invalid UTF-8. Members with other
-// names are skipped. b is valid JSON, an object or not.
-func members(b []byte, names ...string) ([]string, error) {
-	b = bytes.TrimSpace(b)
-	if b[0] != '{' {
-		return nil, invalid{codeInvalidBody, "the pet", string(b), "a JSON object"}
+// names are skipped. s is valid JSON, an object or not.
+func members(s string, names ...string) ([]string, error) {
+	s = strings.TrimSpace(s)
+	if s[0] != '{' {
+		return nil, invalid{codeInvalidBody, "the pet", s, "a JSON object"}
 	}
 	values := make([]string, len(names))
 	for i := range values {
 		values[i] = missing
 	}
-	for end := 0; b[end] != '}'; {
-		b = b[end+1:]
-		end = tokenEnd(b)
-		if b[end] == '}' {
+	for end := 0; s[end] != '}'; {
+		s = s[end+1:]
+		end = tokenEnd(s)
+		if s[end] == '}' {
 			break // the object is empty
 		}
-		name := unquote(string(bytes.TrimSpace(b[:end])))
-		b = b[end+1:]
-		end = tokenEnd(b)
-		value := string(bytes.TrimSpace(b[:end]))
+		name := unquote(strings.TrimSpace(s[:end]))
+		s = s[end+1:]
+		end = tokenEnd(s)
+		value := strings.TrimSpace(s[:end])
 		if !utf8.ValidString(name) || !utf8.ValidString(value) {
 			return nil, invalid{codeInvalidBody, name, "not UTF-8", "UTF-8"}
 		}
@@ -545,12 +555,12 @@ func members(b []byte, names ...string) ([]string, error) {
 	return values, nil
 }
 
-// tokenEnd returns where the name or value that b begins with ends: at the
-// next colon, comma or bracket of the object around it. b is valid JSON.
-func tokenEnd(b []byte) int {
+// tokenEnd returns where the name or value that s begins with ends: at the
+// next colon, comma or bracket of the object around it. s is valid JSON.
+func tokenEnd(s string) int {
 	depth, quoted := 0, false
 	for i := 0; ; i++ {
-		switch c := b[i]; {
+		switch c := s[i]; {
 		case c == '\\':
 			i++ // only in strings
 		case c == '"':

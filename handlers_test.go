@@ -789,6 +789,9 @@ var binary = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	if child := os.Getenv("PETSTORE_TEST_CHILD"); child != "" {
+		os.Exit(serveChild(child))
+	}
 	code := m.Run()
 	if file, err := binary(); err == nil {
 		os.RemoveAll(filepath.Dir(file))
@@ -1114,20 +1117,11 @@ func TestBadSeeds(t *testing.T) {
 
 // A seed that the store cannot hold is refused like any bad one.
 func TestSeedTooLarge(t *testing.T) {
-	name := strings.Repeat("x", 1<<20)
-	for _, id := range []string{"", `"id":%d,`} {
-		var b strings.Builder
-		b.WriteString(`[`)
-		for n := 1; n <= 256; n++ {
-			if n > 1 {
-				b.WriteString(",\n")
-			}
-			b.WriteString(`{` + strings.Replace(id, "%d", strconv.Itoa(n), 1) + `"name":"` + name + `","categoryId":1}`)
-		}
-		b.WriteString(`]`)
-		file := seedFile(t, b.String())
-		if _, err := readSeed(file); err == nil || err.Error() != file+": pet 256: too large for the store" {
-			t.Errorf("256 names of 1 MiB: %v", err)
+	for _, pet := range []string{`{"name":"","categoryId":1}`, `{"id":2,"name":"","categoryId":1}`} {
+		file := seedFile(t, `[{"id":1,"name":"","categoryId":1},`+pet+`]`)
+		pets := state{pets: map[PetStatus][]record{}, size: maxSize - 150}
+		if err := pets.readSeed(file); err == nil || err.Error() != file+": pet 2: too large for the store" {
+			t.Errorf("%s: %v", pet, err)
 		}
 	}
 }
@@ -1754,4 +1748,253 @@ func (n node) validate(v any) error {
 		return fmt.Errorf("%v for %v", v, n.v)
 	}
 	return nil
+}
+
+// canned is an answer for a handler that does nothing else than send it.
+type canned struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// serveChild is the process of a benchmark's server: a petstore, or a bare one
+// that gives one canned answer. It answers each line on stdin with the CPU
+// time and the number of allocations that it has used so far.
+func serveChild(mode string) int {
+	stdin := bufio.NewReader(os.Stdin)
+	var answer canned
+	if mode == "bare" {
+		json.NewDecoder(stdin).Decode(&answer)
+	}
+	go func() {
+		for {
+			if _, err := stdin.ReadString('\n'); err != nil {
+				os.Exit(0)
+			}
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			fmt.Println(cpuTicks("self"), m.Mallocs)
+		}
+	}()
+	if mode == "petstore" {
+		return run(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("http://%s/v1\n", ln.Addr())
+	body := []byte(answer.Body)
+	srv := newServer(&api{log: slog.New(slog.NewTextHandler(os.Stderr, nil))}) // for its time limits
+	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > 0 {
+			io.Copy(io.Discard, r.Body)
+		}
+		for name, values := range answer.Header {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(answer.Status)
+		w.Write(body)
+	})
+	panic(srv.Serve(ln))
+}
+
+// cpuTicks is the CPU time of a process, in the kernel's ticks of 10 ms.
+func cpuTicks(process string) (ticks int) {
+	stat, _ := os.ReadFile("/proc/" + process + "/stat")
+	if fields := strings.Fields(string(stat)); len(fields) > 14 {
+		user, _ := strconv.Atoi(fields[13])
+		system, _ := strconv.Atoi(fields[14])
+		ticks = user + system
+	}
+	return ticks
+}
+
+// childProcess is a running serveChild.
+type childProcess struct {
+	service
+	in  io.Writer
+	out *bufio.Reader
+}
+
+func startChild(b testing.TB, mode string, answer *canned, stderr io.Writer, args ...string) *childProcess {
+	b.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), "PETSTORE_TEST_CHILD="+mode, "PETSTORE_API_KEY="+testKey)
+	cmd.Stderr = stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { in.Close(); cmd.Wait() })
+	if answer != nil {
+		json.NewEncoder(in).Encode(answer)
+	}
+	c := &childProcess{in: in, out: bufio.NewReader(out)}
+	line, _ := c.out.ReadString('\n')
+	c.addr = strings.TrimSuffix(strings.TrimPrefix(line, "http://"), "/v1\n")
+	return c
+}
+
+// used returns the CPU time and the allocations that the process has used.
+func (c *childProcess) used() (cpu time.Duration, mallocs int) {
+	fmt.Fprintln(c.in)
+	var ticks int
+	fmt.Fscan(c.out, &ticks, &mallocs)
+	return time.Duration(ticks) * 10 * time.Millisecond, mallocs
+}
+
+// load sends requests over connections that stay open, and reads the answers.
+type load struct {
+	request []byte
+	conns   []*bufio.ReadWriter
+}
+
+func newLoad(b testing.TB, addr, request string) *load {
+	l := &load{request: []byte(request)}
+	for range 8 {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { c.Close() })
+		l.conns = append(l.conns, bufio.NewReadWriter(bufio.NewReaderSize(c, 16<<10), bufio.NewWriter(c)))
+	}
+	return l
+}
+
+// send sends n requests.
+func (l *load) send(b testing.TB, n int) {
+	var wg sync.WaitGroup
+	for i, c := range l.conns {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for j := i; j < n; j += len(l.conns) {
+				c.Write(l.request)
+				c.Flush()
+				length := 0
+				for {
+					line, err := c.ReadSlice('\n')
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					if rest, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
+						length, _ = strconv.Atoi(string(bytes.TrimSpace(rest)))
+					}
+					if len(line) == 2 {
+						break
+					}
+				}
+				c.Discard(length)
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+// benchmark measures the CPU time that petstore needs for a request, and that
+// of a bare net/http handler that sends the same answer, in turns.
+func benchmark(b *testing.B, petstore *childProcess, request string) {
+	b.Helper()
+	if cpuTicks("self") == 0 && cpuTicks("1") == 0 {
+		b.Skip("CPU time is read from /proc")
+	}
+	resp := petstore.do(b, request)
+	body, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		b.Fatalf("%s: %s", request, body)
+	}
+	resp.Header.Del("Date")
+	bare := startChild(b, "bare", &canned{resp.StatusCode, resp.Header, string(body)}, nil)
+
+	head, content, _ := strings.Cut(request, "\n\n")
+	raw := strings.ReplaceAll(head, "\n", "\r\n")
+	raw = strings.Replace(raw+"\r\n", "\r\n", " HTTP/1.1\r\nHost: "+petstore.addr+"\r\nAuthorization: Bearer "+testKey+"\r\n", 1)
+	if content != "" {
+		raw += "Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(content)) + "\r\n"
+	}
+	raw += "\r\n" + content
+	ours, theirs := newLoad(b, petstore.addr, raw), newLoad(b, bare.addr, raw)
+	ours.send(b, 1000)
+	theirs.send(b, 1000)
+
+	ourCPU, ourMallocs := petstore.used()
+	bareCPU, bareMallocs := bare.used()
+	b.ResetTimer()
+	for done := 0; done < b.N; done += 500 {
+		n := min(500, b.N-done)
+		ours.send(b, n)
+		theirs.send(b, n)
+	}
+	b.StopTimer()
+	ourCPU2, ourMallocs2 := petstore.used()
+	bareCPU2, bareMallocs2 := bare.used()
+	per := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(b.N) }
+	b.ReportMetric(0, "ns/op") // of both, and of the load
+	b.ReportMetric(per(ourCPU2-ourCPU)/1000, "cpu-µs/op")
+	b.ReportMetric(per(bareCPU2-bareCPU)/1000, "bare-cpu-µs/op")
+	b.ReportMetric(per(ourCPU2-ourCPU)/max(per(bareCPU2-bareCPU), 1), "ratio")
+	b.ReportMetric(float64(ourMallocs2-ourMallocs)/float64(b.N), "server-allocs/op")
+	b.ReportMetric(float64(bareMallocs2-bareMallocs)/float64(b.N), "bare-allocs/op")
+}
+
+// seedPets writes a seed of n pets of 75 bytes of JSON each. One in three is
+// sold, the last ten are pending, and the others are available.
+func seedPets(b testing.TB, n int) string {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "pets.json")
+	f, err := os.Create(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := bufio.NewWriter(f)
+	for i := 1; i <= n; i++ {
+		status := Available
+		if i > n-10 {
+			status = Pending
+		} else if i%3 == 0 {
+			status = Sold
+		}
+		p := Pet{int64(i), NewPet{"", int64(i % 100), status}}
+		p.Name = strings.Repeat("x", 75-len(encode(p)))
+		if i == 1 {
+			w.WriteString("[")
+		} else {
+			w.WriteString(",\n")
+		}
+		w.Write(encode(p))
+	}
+	w.WriteString("]")
+	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+		b.Fatal(err)
+	}
+	return file
+}
+
+func BenchmarkPetstore(b *testing.B) {
+	for _, n := range []int{1000, 1000000} {
+		seed := seedPets(b, n)
+		for _, c := range []struct{ name, request string }{
+			{"list20", "GET /v1/pets"},
+			{"list100", "GET /v1/pets?limit=100"},
+			{"filtered", "GET /v1/pets?status=sold"},
+			{"sparse", "GET /v1/pets?status=pending"},
+			{"get", fmt.Sprintf("GET /v1/pets/%d", n-1)},
+			{"create", "POST /v1/pets\n\n" + `{"name":"` + strings.Repeat("x", 24) + `","categoryId":7,"status":"sold"}`},
+		} {
+			b.Run(fmt.Sprintf("%s/pets=%d", c.name, n), func(b *testing.B) {
+				benchmark(b, startChild(b, "petstore", nil, nil, "-quiet", "-seed", seed), c.request)
+			})
+		}
+	}
 }
