@@ -3,15 +3,19 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
+	"math/rand"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +30,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // testKey is the API key of the services that the tests start.
@@ -70,12 +76,20 @@ func start(t testing.TB, args ...string) *service {
 
 func startKey(t testing.TB, key string, args ...string) *service {
 	t.Helper()
+	stderr := new(lockedBuffer)
+	s := startTo(t, stderr, key, args...)
+	s.stderr = stderr
+	return s
+}
+
+func startTo(t testing.TB, stderr io.Writer, key string, args ...string) *service {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &service{stderr: new(lockedBuffer), cancel: cancel}
 	stdout, w := io.Pipe()
 	exit := make(chan int, 1)
 	go func() {
-		exit <- run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), env(key), w, s.stderr)
+		exit <- run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), env(key), w, stderr)
 		w.Close()
 	}()
 	out := bufio.NewReader(stdout)
@@ -706,6 +720,38 @@ level=INFO msg=request method=GET path=/v1/pets status=401
 	if got := s.stderr.String(); got != "" {
 		t.Errorf("with -quiet the log is %q", got)
 	}
+}
+
+// A stderr that nobody reads keeps no request waiting: lines are lost once
+// 1 MiB of them is kept, and when somebody reads again, the log tells so. It
+// does not keep the process from ending either.
+func TestLogUnread(t *testing.T) {
+	r, w := io.Pipe()
+	s := startTo(t, w, testKey)
+	request := "GET /v1/pets?x=" + strings.Repeat("x", 32<<10)
+	for range 40 { // 1.25 MiB
+		if got := s.call(t, request); got != "200 []" {
+			t.Error(got)
+		}
+	}
+	in := bufio.NewReader(r)
+	lines := 0
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := regexp.MustCompile(`level=WARN msg="log lines are lost, as nobody read them" lines=(\d+)\n$`).FindStringSubmatch(line); m != nil {
+			lost, _ := strconv.Atoi(m[1])
+			if lines+lost != 40 || lost == 0 {
+				t.Errorf("%d lines and %d lost, of 40", lines, lost)
+			}
+			break
+		}
+		lines++
+	}
+	s.call(t, request)
+	s.stop() // with a line that nobody reads
 }
 
 // Command lines that do not serve: exit code, what is printed, and where.
@@ -1901,13 +1947,10 @@ func (l *load) send(b testing.TB, n int) {
 	wg.Wait()
 }
 
-// benchmark measures the CPU time that petstore needs for a request, and that
-// of a bare net/http handler that sends the same answer, in turns.
+// benchmark compares petstore with a bare net/http handler that has the same
+// time limits and sends the same answer.
 func benchmark(b *testing.B, petstore *childProcess, request string) {
 	b.Helper()
-	if cpuTicks("self") == 0 && cpuTicks("1") == 0 {
-		b.Skip("CPU time is read from /proc")
-	}
 	resp := petstore.do(b, request)
 	body, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
@@ -1915,8 +1958,16 @@ func benchmark(b *testing.B, petstore *childProcess, request string) {
 		b.Fatalf("%s: %s", request, body)
 	}
 	resp.Header.Del("Date")
-	bare := startChild(b, "bare", &canned{resp.StatusCode, resp.Header, string(body)}, nil)
+	compare(b, petstore, startChild(b, "bare", &canned{resp.StatusCode, resp.Header, string(body)}, nil), request)
+}
 
+// compare reports what a request costs petstore and bare, in CPU time of their
+// processes and in allocations. They take turns.
+func compare(b *testing.B, petstore, bare *childProcess, request string) {
+	b.Helper()
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		b.Skip("CPU time is read from /proc")
+	}
 	head, content, _ := strings.Cut(request, "\n\n")
 	raw := strings.ReplaceAll(head, "\n", "\r\n")
 	raw = strings.Replace(raw+"\r\n", "\r\n", " HTTP/1.1\r\nHost: "+petstore.addr+"\r\nAuthorization: Bearer "+testKey+"\r\n", 1)
@@ -1996,5 +2047,533 @@ func BenchmarkPetstore(b *testing.B) {
 				benchmark(b, startChild(b, "petstore", nil, nil, "-quiet", "-seed", seed), c.request)
 			})
 		}
+	}
+}
+
+// BenchmarkLog compares a service that logs to a pipe with a quiet one.
+func BenchmarkLog(b *testing.B) {
+	seed := seedPets(b, 1000)
+	r, w := io.Pipe()
+	go io.Copy(io.Discard, r)
+	compare(b, startChild(b, "petstore", nil, w, "-seed", seed), startChild(b, "petstore", nil, nil, "-quiet", "-seed", seed), "GET /v1/pets")
+}
+
+// expected tells what createPet must make of a body, in another way than the
+// service does: token by token.
+func expected(body []byte) (p NewPet, ok bool) {
+	if len(body) > maxBody || !utf8.Valid(body) || !json.Valid(body) {
+		return p, false
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	if token, _ := dec.Token(); token != json.Delim('{') {
+		return p, false
+	}
+	seen := map[string]int{}
+	good := map[string]bool{"status": true}
+	for dec.More() {
+		name, _ := dec.Token()
+		start := dec.InputOffset()
+		value, _ := dec.Token()
+		literal := body[start:dec.InputOffset()]
+		for depth := 0; ; {
+			switch value {
+			case json.Delim('{'), json.Delim('['):
+				depth++
+			case json.Delim('}'), json.Delim(']'):
+				depth--
+			}
+			if depth == 0 {
+				break
+			}
+			value, _ = dec.Token()
+		}
+		text, isText := value.(string)
+		number, _ := value.(json.Number)
+		n, err := strconv.ParseInt(number.String(), 10, 64)
+		seen[name.(string)]++
+		switch name {
+		case "name":
+			p.Name, good["name"] = text, isText && !loneSurrogate(literal)
+		case "categoryId":
+			p.CategoryID, good["categoryId"] = n, err == nil
+		case "status":
+			p.Status, good["status"] = PetStatus(text), text == "available" || text == "pending" || text == "sold"
+		}
+	}
+	return p, good["name"] && good["categoryId"] && good["status"] && seen["name"] == 1 && seen["categoryId"] == 1 && seen["status"] <= 1
+}
+
+// loneSurrogate tells whether a JSON string escapes half a surrogate pair.
+func loneSurrogate(literal []byte) bool {
+	var units []uint16
+	for i := 0; i < len(literal); i++ {
+		unit := uint16('x')
+		if literal[i] == '\\' {
+			if i++; literal[i] == 'u' {
+				n, _ := strconv.ParseUint(string(literal[i+1:i+5]), 16, 16)
+				unit = uint16(n)
+				i += 4
+			}
+		}
+		units = append(units, unit)
+	}
+	for i := 0; i < len(units); i++ {
+		if utf16.IsSurrogate(rune(units[i])) {
+			if i+1 == len(units) || utf16.DecodeRune(rune(units[i]), rune(units[i+1])) == utf8.RuneError {
+				return true
+			}
+			i++
+		}
+	}
+	return false
+}
+
+// direct sends a request to the handler without a connection in between.
+func direct(t *testing.T, h http.Handler, method, target string, body []byte, change func(*http.Request)) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(method, target, bytes.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+testKey)
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code == 500 || w.Code != 204 && !json.Valid(w.Body.Bytes()) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	return w
+}
+
+// quietAPI is a service for direct, whose delays end at once.
+func quietAPI(seed state) *api {
+	stopping := make(chan struct{})
+	close(stopping)
+	return &api{key: testKey, pets: newStore(seed), stopping: stopping, quiet: true, log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+}
+
+// What createPet takes is what the rules take, and it reads back unchanged.
+func FuzzCreate(f *testing.F) {
+	for _, body := range []string{
+		`{"name":"Rex","categoryId":1,"status":"sold"}`, ` { "name" : "\ud83d\ude00\u0000\\\"<" , "categoryId" : -0 , "x" : [ { "}" : "]" } ] } `,
+		`{"name":"\ud800","categoryId":1}`, `{"n\u0061me":"a","name":"a","categoryId":1}`, `{"name":"a","categoryId":9223372036854775808}`,
+		`{"name":"a","categoryId":1e3}`, `{"name":"a","categoryId":1,"status":null}`, "{\"name\":\"\xff\",\"categoryId\":1}", `{"name":"a","categoryId":1}{}`, `[]`, ``,
+	} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		h := quietAPI(state{}).routes()
+		want, ok := expected(body)
+		created := direct(t, h, "POST", "/v1/pets", body, nil)
+		if ok != (created.Code == 201) {
+			t.Fatalf("%q: accepted %v; got %d %s", body, ok, created.Code, created.Body)
+		}
+		next := `{"id":1,"name":"","categoryId":1}` + "\n"
+		if ok {
+			read := direct(t, h, "GET", "/v1/pets/1", nil, nil)
+			var p Pet
+			if err := json.Unmarshal(read.Body.Bytes(), &p); err != nil || p != (Pet{1, want}) || read.Body.String() != created.Body.String() {
+				t.Errorf("%q: want %+v, read %s", body, want, read.Body)
+			}
+			if string(encode(p))+"\n" != read.Body.String() {
+				t.Errorf("%s is not %s", read.Body, encode(p))
+			}
+			next = strings.Replace(next, "1", "2", 1)
+		}
+		if got := direct(t, h, "POST", "/v1/pets", []byte(`{"name":"","categoryId":1}`), nil).Body.String(); got != next {
+			t.Errorf("%q: the next pet is %s", body, got)
+		}
+	})
+}
+
+// What listPets takes as a query is what the rules take, and it answers the
+// page that was asked for.
+func FuzzQuery(f *testing.F) {
+	for _, query := range []string{"", "limit=5", "status=sold&limit=1&after=3", "limit=0", "limit=%31", "limit=+1", "limit=1&limit=1", "a;b", "%zz", "after=-9223372036854775808", "status="} {
+		f.Add(query)
+	}
+	seed := state{pets: map[PetStatus][]record{}}
+	statuses := []string{"", "available", "pending", "sold"}
+	for id := int64(1); id <= 120; id++ {
+		seed.put(id, NewPet{"", id, PetStatus(statuses[id%4])})
+	}
+	h := quietAPI(seed).routes()
+	integer := regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+	f.Fuzz(func(t *testing.T, query string) {
+		values, err := url.ParseQuery(query)
+		ok := err == nil
+		number := func(name string, n int64) int64 {
+			if given, is := values[name]; is {
+				n, err = strconv.ParseInt(given[0], 10, 64)
+				ok = ok && len(given) == 1 && err == nil && integer.MatchString(given[0])
+			}
+			return n
+		}
+		limit, after := number("limit", 20), number("after", 0)
+		status, filtered := values["status"]
+		ok = ok && limit >= 1 && limit <= 100 && (!filtered || len(status) == 1 && slices.Contains(statuses[1:], status[0]))
+		w := direct(t, h, "GET", "/v1/pets", nil, func(r *http.Request) { r.URL.RawQuery = query })
+		if ok != (w.Code == 200) || !ok && w.Code != 400 {
+			t.Fatalf("%q: accepted %v, got %d %s", query, ok, w.Code, w.Body)
+		}
+		if !ok {
+			return
+		}
+		var want []string
+		more := false
+		for _, p := range seed.pets[""] {
+			if p.id > after && (!filtered || statuses[p.id%4] == status[0]) {
+				if more = len(want) == int(limit); more {
+					break
+				}
+				want = append(want, p.json)
+			}
+		}
+		if got := w.Body.String(); got != "["+strings.Join(want, ",")+"]\n" || more != (w.Header().Get("Link") != "") {
+			t.Errorf("%q: got %s %v", query, got, w.Header())
+		}
+	})
+}
+
+// A Prefer header does what it says, and nothing else does.
+func FuzzPrefer(f *testing.F) {
+	for _, header := range []string{"", "code=503", "code=503, delay=1.5", "Code = \"418\";x", "a=\"b,code=500\", delay=30", "code=hangup", "code=99", "delay=-1", "code=404,code=500", ",;=\"\\\""} {
+		f.Add(header)
+	}
+	h := quietAPI(state{}).routes()
+	f.Fuzz(func(t *testing.T, header string) {
+		var list []string
+		quoted, escaped, start := false, false, 0
+		for i := 0; i < len(header); i++ {
+			switch c := header[i]; {
+			case escaped:
+				escaped = false
+			case quoted && c == '\\':
+				escaped = true
+			case c == '"':
+				quoted = !quoted
+			case c == ',' && !quoted:
+				list = append(list, header[start:i])
+				start = i + 1
+			}
+		}
+		if quoted {
+			return // no list
+		}
+		wanted := map[string]string{}
+		for _, p := range append(list, header[start:]) {
+			p, _, _ = strings.Cut(p, ";")
+			name, value, _ := strings.Cut(p, "=")
+			name = strings.ToLower(strings.TrimSpace(name))
+			if _, again := wanted[name]; !again {
+				wanted[name] = strings.Trim(strings.TrimSpace(value), "\"")
+			}
+		}
+		code, hasCode := wanted["code"]
+		delay, hasDelay := wanted["delay"]
+		want := 200
+		if hasCode {
+			if want, _ = strconv.Atoi(code); want < 400 || want > 599 || len(code) != 3 {
+				want = 400
+			}
+		}
+		seconds, err := strconv.ParseFloat(delay, 64)
+		if hasDelay && (err != nil || !regexp.MustCompile(`^[0-9.]+$`).MatchString(delay) || seconds > 30) {
+			want = 400
+		}
+		defer func() {
+			if v := recover(); v != nil && (v != http.ErrAbortHandler || code != "hangup") {
+				panic(v)
+			}
+		}()
+		w := direct(t, h, "GET", "/v1/pets", nil, func(r *http.Request) { r.Header["Prefer"] = []string{header} })
+		if w.Code != want || (w.Header().Get("Preference-Applied") != "") != (hasCode || hasDelay) && want != 400 {
+			t.Errorf("Prefer: %q: got %d %v, want %d", header, w.Code, w.Header(), want)
+		}
+	})
+}
+
+// A seed that the rules take is what is listed, and any other is refused.
+func FuzzSeed(f *testing.F) {
+	for _, seed := range []string{`[]`, `[{"name":"a","categoryId":1},{"id":7,"name":"b","categoryId":2,"status":"sold"},{"id":3,"name":"c","categoryId":3}]`,
+		`[{"id":1,"name":"a","categoryId":1},{"id":1,"name":"a","categoryId":1}]`, `[{"id":9223372036854775806,"name":"","categoryId":1},{"name":"","categoryId":1}]`, `[1]`, `{}`, `[] []`, `[{"name":"a"`} {
+		f.Add([]byte(seed))
+	}
+	file := filepath.Join(f.TempDir(), "pets.json")
+	f.Fuzz(func(t *testing.T, content []byte) {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var want, later []Pet
+		var elements []json.RawMessage
+		ok := json.Unmarshal(content, &elements) == nil && elements != nil
+		used := map[int64]bool{}
+		for _, element := range elements {
+			p, good := expected(element)
+			ids := 0
+			var id int64
+			dec := json.NewDecoder(bytes.NewReader(element))
+			dec.UseNumber()
+			dec.Token()
+			for good && dec.More() {
+				name, _ := dec.Token()
+				var value any
+				dec.Decode(&value)
+				if name == "id" {
+					number, _ := value.(json.Number)
+					ids++
+					var err error
+					id, err = strconv.ParseInt(number.String(), 10, 64)
+					good = ids == 1 && err == nil && id > 0 && id < math.MaxInt64 && !used[id]
+				}
+			}
+			ok = ok && good
+			if ids == 0 {
+				later = append(later, Pet{0, p})
+			} else {
+				used[id] = true
+				want = append(want, Pet{id, p})
+			}
+		}
+		slices.SortFunc(want, func(a, b Pet) int { return cmp.Compare(a.ID, b.ID) })
+		last := int64(0)
+		if len(want) > 0 {
+			last = want[len(want)-1].ID
+		}
+		for _, p := range later {
+			if last++; last == math.MaxInt64 {
+				ok = false
+				break
+			}
+			want = append(want, Pet{last, p.NewPet})
+		}
+		pets := state{pets: map[PetStatus][]record{}}
+		err := pets.readSeed(file)
+		if ok != (err == nil) {
+			t.Fatalf("%q: accepted %v, got %v", content, ok, err)
+		}
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), file+": ") || strings.Contains(err.Error(), "Pet") {
+				t.Errorf("%q: %v", content, err)
+			}
+			return
+		}
+		s := newStore(pets)
+		for i, p := range s.pets[""] {
+			if i >= len(want) || p != (record{want[i].ID, string(encode(want[i]))}) {
+				t.Fatalf("%q: pet %d is %v", content, i, p)
+			}
+		}
+		if len(s.pets[""]) != len(want) || s.lastID != last {
+			t.Errorf("%q: %d pets up to %d, want %d up to %d", content, len(s.pets[""]), s.lastID, len(want), last)
+		}
+	})
+}
+
+// Long random sequences of all operations do what a plain slice does.
+func TestModel(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	statuses := []PetStatus{"", Available, Pending, Sold}
+	for range 5 {
+		var seed []Pet
+		for id := random.Int63n(5) + 1; len(seed) < 60; id += random.Int63n(4) + 1 {
+			seed = append(seed, Pet{id, NewPet{strings.Repeat("n", random.Intn(3)), random.Int63(), statuses[random.Intn(4)]}})
+		}
+		shuffled := slices.Clone(seed)
+		random.Shuffle(len(seed), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		s := start(t, "-quiet", "-seed", seedFile(t, string(encode(shuffled))))
+		model := slices.Clone(seed)
+		last := seed[len(seed)-1].ID
+		next := last + 1
+		for step := range 2000 {
+			var request, want string
+			switch n := random.Intn(100); {
+			case n < 20:
+				p := Pet{next, NewPet{fmt.Sprint("pet ", step), random.Int63() - random.Int63(), statuses[random.Intn(4)]}}
+				request = "POST /v1/pets\n\n" + string(encode(p.NewPet))
+				want = fmt.Sprintf("201 %s\nLocation: /v1/pets/%d", encode(p), next)
+				model = append(model, p)
+				next++
+			case n < 40:
+				id := random.Int63n(next+3) - 1
+				request = fmt.Sprintf("GET /v1/pets/%d", id)
+				want = fmt.Sprintf("404 not_found: there is no pet %d", id) + going
+				for _, p := range model {
+					if p.ID == id {
+						want = "200 " + string(encode(p)) + going
+					}
+				}
+			case n < 99:
+				limit, after, status := 20, int64(0), statuses[random.Intn(4)]
+				query := ""
+				if random.Intn(2) == 0 {
+					limit = random.Intn(100) + 1
+					query += fmt.Sprintf("limit=%d&", limit)
+				}
+				if status != "" {
+					query += "status=" + string(status) + "&"
+				}
+				link := query
+				if random.Intn(2) == 0 {
+					after = random.Int63n(next+5) - 2
+					query += fmt.Sprintf("after=%d&", after)
+				}
+				request = "GET /v1/pets?" + query
+				var page []string
+				for _, p := range model {
+					if p.ID > after && (status == "" || p.Status == status) {
+						if len(page) == limit {
+							link = fmt.Sprintf("\nLink: </v1/pets?%safter=%d>; rel=\"next\"", link, after)
+							break
+						}
+						page = append(page, string(encode(p)))
+						after = p.ID
+					}
+				}
+				want = "200 [" + strings.Join(page, ",") + "]"
+				if strings.HasPrefix(link, "\n") {
+					want += link
+				}
+			default:
+				request, want = "POST /__admin/reset", "204"
+				model, next = slices.Clone(seed), last+1
+			}
+			if got := s.call(t, request); got != want {
+				t.Fatalf("step %d: %s\n got %s\nwant %s", step, request, got, want)
+			}
+		}
+	}
+}
+
+// A mix of all operations, faults, delays, resets and clients that go away,
+// for the duration in PETSTORE_SOAK, leaves nothing behind and loses nothing.
+func TestSoak(t *testing.T) {
+	duration, err := time.ParseDuration(os.Getenv("PETSTORE_SOAK"))
+	if err != nil {
+		t.Skip("PETSTORE_SOAK is not set to a duration, such as 10m")
+	}
+	client.CloseIdleConnections()
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	goroutines := runtime.NumGoroutine()
+
+	s := start(t, "-quiet", "-seed", seedFile(t, `[{"id":5,"name":"seed","categoryId":1}]`))
+	var mu sync.RWMutex // held for writing by who resets
+	var createdMu sync.Mutex
+	created := map[int64]string{}
+	end := time.Now().Add(duration)
+	var wg sync.WaitGroup
+	var total atomic.Int64
+	id := regexp.MustCompile(`^201 {"id":(\d+),`)
+	for worker := range 64 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			random := rand.New(rand.NewSource(int64(worker)))
+			name := fmt.Sprintf(`"w%d"`, worker)
+			for time.Now().Before(end) {
+				total.Add(1)
+				mu.RLock()
+				var request, want string
+				n := random.Intn(1000)
+				switch {
+				case n < 300:
+					got := s.call(t, "POST /v1/pets\n\n"+`{"name":`+name+`,"categoryId":1,"status":"sold"}`)
+					if m := id.FindStringSubmatch(got); m == nil {
+						t.Errorf("create: %s", got)
+					} else {
+						n, _ := strconv.ParseInt(m[1], 10, 64)
+						createdMu.Lock()
+						if created[n] != "" {
+							t.Errorf("the id %d is given twice", n)
+						}
+						created[n] = name
+						createdMu.Unlock()
+					}
+				case n < 500:
+					request, want = fmt.Sprintf("GET /v1/pets?limit=%d&status=sold&after=%d", random.Intn(100)+1, random.Intn(10000)), "200 "
+				case n < 600:
+					request, want = "GET /v1/pets/5", ""
+				case n < 650:
+					request, want = "GET /v1/pets?limit=x", "400 "
+				case n < 700:
+					code := 400 + random.Intn(200)
+					request, want = fmt.Sprintf("POST /v1/pets\nPrefer: code=%d\n\n{}", code), strconv.Itoa(code)+" "
+				case n < 750:
+					request, want = "GET /v1/pets\nPrefer: delay=0.02", "200 "
+				case n < 800:
+					request, want = "GET /v1/pets\nAuthorization: Bearer x", "401 "
+				case n < 820:
+					request, want = "PUT /__admin/fault?code=599&delay=0.01&times=3&operation=getPet", "204"
+				case n < 830:
+					request, want = "POST /v1/pets\n\n"+strings.Repeat("x", maxBody+1), "413 "
+				case n < 998:
+					send := []string{
+						"GET /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer " + testKey + "\nPrefer: delay=30\n\n",
+						"POST /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer " + testKey + "\nContent-Length: 30\n\n{\"na",
+						"POST /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer " + testKey + "\nContent-Length: 30\nPrefer: delay=30\n\n" + `{"name":"gone","categoryId":1}`,
+						"GET /v1/pets?limit=100 HTTP/1.1\nHost: x\nAuthorization: Bearer " + testKey + "\n\n",
+						"GET /v1/pe",
+					}[random.Intn(5)]
+					c, err := net.Dial("tcp", s.addr)
+					if err != nil {
+						t.Error(err)
+						break
+					}
+					io.WriteString(c, strings.ReplaceAll(send, "\n", "\r\n"))
+					c.Close()
+				default:
+					mu.RUnlock()
+					mu.Lock()
+					if got := s.call(t, "POST /__admin/reset"); got != "204" {
+						t.Errorf("reset: %s", got)
+					}
+					clear(created)
+					mu.Unlock()
+					mu.RLock()
+				}
+				if request != "" {
+					got := s.call(t, request)
+					if !strings.HasPrefix(got, want) || want == "" && got[:3] != "200" && got[:3] != "599" {
+						t.Errorf("%.200s\n got %.200s", request, got)
+					}
+				}
+				mu.RUnlock()
+			}
+		}()
+	}
+	wg.Wait()
+	t.Logf("%d requests", total.Load())
+	s.call(t, "DELETE /__admin/fault")
+	found := map[int64]bool{}
+	for _, id := range s.readAll(t, "?limit=100") {
+		if found[id] {
+			t.Errorf("pet %d is listed twice", id)
+		}
+		found[id] = true
+	}
+	for id, name := range created {
+		if !found[id] {
+			t.Errorf("pet %d is lost", id)
+		}
+		if got := s.call(t, fmt.Sprintf("GET /v1/pets/%d", id)); !strings.HasPrefix(got, fmt.Sprintf(`200 {"id":%d,"name":%s,`, id, name)) {
+			t.Errorf("pet %d: %s", id, got)
+		}
+	}
+	waiting(t, 0)
+	s.stop()
+	left := runtime.NumGoroutine()
+	for end := time.Now().Add(patience); left > goroutines && time.Now().Before(end); left = runtime.NumGoroutine() {
+		runtime.Gosched()
+	}
+	if left > goroutines {
+		t.Errorf("%d goroutines are left of %d", left, goroutines)
+	}
+	clear(created)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if after.HeapAlloc > before.HeapAlloc+64<<20 {
+		t.Errorf("the heap has grown from %d to %d bytes", before.HeapAlloc, after.HeapAlloc)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -38,7 +39,9 @@ func main() {
 // it was stopped or only asked for help or version, 1 when it cannot serve, 2
 // when args are wrong. stdout gets the base URL and nothing else.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	log := slog.New(slog.NewTextHandler(stderr, nil))
+	lines := newLineBuffer(stderr)
+	defer lines.close()
+	log := slog.New(slog.NewTextHandler(lines, nil))
 	flags := flag.NewFlagSet("petstore", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	addr := flags.String("addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free one")
@@ -251,6 +254,78 @@ func logRequests(log *slog.Logger, key string, next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(sw, r)
 	})
+}
+
+// lineBuffer keeps the log from holding up requests: a goroutine of its own
+// writes the lines. When nobody reads them, it keeps maxLines of them and loses
+// the next ones; how many, it tells when it can.
+type lineBuffer struct {
+	mu      sync.Mutex // guards all below
+	changed *sync.Cond
+	lines   []byte
+	lost    int
+	closed  bool
+	done    chan struct{} // closed when all is written
+}
+
+// maxLines is how much of the log is kept, in bytes.
+const maxLines = 1 << 20
+
+func newLineBuffer(w io.Writer) *lineBuffer {
+	b := &lineBuffer{done: make(chan struct{})}
+	b.changed = sync.NewCond(&b.mu)
+	go b.drain(w)
+	return b
+}
+
+// Write takes one line. It never waits for the writer of the lines.
+func (b *lineBuffer) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.lines)+len(line) > maxLines {
+		b.lost++
+	} else {
+		b.lines = append(b.lines, line...)
+		b.changed.Signal()
+	}
+	return len(line), nil
+}
+
+func (b *lineBuffer) drain(w io.Writer) {
+	log := slog.New(slog.NewTextHandler(w, nil))
+	var lines []byte
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		for len(b.lines) == 0 && !b.closed {
+			b.changed.Wait()
+		}
+		if len(b.lines) == 0 {
+			close(b.done)
+			return
+		}
+		lines, b.lines = b.lines, lines[:0]
+		lost := b.lost
+		b.lost = 0
+		b.mu.Unlock()
+		w.Write(lines)
+		if lost > 0 {
+			log.Warn("log lines are lost, as nobody read them", "lines", lost)
+		}
+		b.mu.Lock()
+	}
+}
+
+// close waits until all lines are written, for a second at most.
+func (b *lineBuffer) close() {
+	b.mu.Lock()
+	b.closed = true
+	b.changed.Signal()
+	b.mu.Unlock()
+	select {
+	case <-b.done:
+	case <-time.After(time.Second):
+	}
 }
 
 // statusWriter remembers the status of the answer, 0 while there is none.
