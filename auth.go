@@ -30,9 +30,6 @@ func checkKey(key string) error {
 	return nil
 }
 
-// challenge is the WWW-Authenticate header of a 401 (RFC 6750, section 3).
-const challenge = `Bearer realm="petstore"`
-
 // under tells whether the request's path is root or below it.
 func under(r *http.Request, root string) bool {
 	rest, found := strings.CutPrefix(r.URL.Path, root)

@@ -135,6 +135,9 @@ func recoverPanics(log *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
+// challenge is the WWW-Authenticate header of a 401 (RFC 6750, section 3).
+const challenge = `Bearer realm="petstore"`
+
 // fault is a failure that a client asked for, so as to test itself.
 type fault struct {
 	status int           // of the Error that is answered, 0 for none, or hangup
@@ -204,7 +207,7 @@ type conn struct{ *net.TCPConn }
 // JSON has a bare CR, so p is an answer of net/http's own if it begins with
 // an error's status line and its headers do not tell of JSON.
 func (c conn) Write(p []byte) (int, error) {
-	if !bytes.HasPrefix(p, []byte("HTTP/1.1 4")) && !bytes.HasPrefix(p, []byte("HTTP/1.1 5")) {
+	if len(p) < 12 || string(p[:7]) != "HTTP/1." || p[9] < '4' {
 		return c.TCPConn.Write(p)
 	}
 	head, text, found := bytes.Cut(p, []byte("\r\n\r\n"))

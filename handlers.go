@@ -251,11 +251,7 @@ func (a *api) simulate(next http.Handler) http.Handler {
 			return
 		}
 		f := a.standing.Load()
-		var prefer url.Values
-		if headers := r.Header["Prefer"]; headers != nil {
-			prefer = preferences(headers)
-		}
-		if len(prefer) > 0 {
+		if prefer := preferences(r.Header["Prefer"]); len(prefer) > 0 {
 			var err error
 			if f, err = parseFault(prefer); err != nil {
 				a.fail(w, err)
@@ -334,6 +330,9 @@ var preference = regexp.MustCompile(`([^,"]|"([^"\\]|\\.)*")+`)
 // preferences returns code and delay as Prefer headers give them. The first of
 // each counts, and all other preferences are ignored.
 func preferences(headers []string) url.Values {
+	if headers == nil {
+		return nil
+	}
 	prefs := url.Values{}
 	for _, p := range preference.FindAllString(strings.Join(headers, ","), -1) {
 		p, _, _ = strings.Cut(p, ";")
@@ -370,7 +369,7 @@ func parseFault(given url.Values) (*fault, error) {
 		}
 	}
 	if !given.Has("code") && !given.Has("delay") {
-		return nil, invalid{codeInvalidParameter, "code", missing, "given, or delay"}
+		return nil, Error{codeInvalidParameter, "code or delay must be given", 400}
 	}
 	if code := given.Get("code"); code == "hangup" {
 		f.status = hangup

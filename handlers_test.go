@@ -609,6 +609,7 @@ func TestPeers(t *testing.T) {
 		{"HTTP/3", "GET /v1/pets HTTP/3.0\n" + key + "\n", "HTTP/1.1 505 HTTP Version Not Supported\n" + closed + `{"code":"http_version_not_supported","message":"505 HTTP Version Not Supported: unsupported protocol version","status":505}` + "\n"},
 		{"transfer coding", "POST /v1/pets HTTP/1.1\n" + key + "Transfer-Encoding: gzip\n\n", "HTTP/1.1 501 Not Implemented\n" + closed + `{"code":"not_implemented","message":"Unsupported transfer encoding","status":501}` + "\n"},
 		{"expectation", "GET /v1/pets HTTP/1.1\n" + key + "Expect: more\n\n", "HTTP/1.1 417 Expectation Failed\n" + closed + `{"code":"expectation_failed","message":"Expectation Failed","status":417}` + "\n"},
+		{"expectation in HTTP/1.0", "GET /v1/pets HTTP/1.0\nExpect: more\n\n", "HTTP/1.1 417 Expectation Failed\n" + closed + `{"code":"expectation_failed","message":"Expectation Failed","status":417}` + "\n"},
 		{"large headers", "GET /v1/pets HTTP/1.1\n" + key + "X: " + strings.Repeat("x", 70<<10) + "\n\n", "HTTP/1.1 431 Request Header Fields Too Large\n" + closed + `{"code":"request_header_fields_too_large","message":"431 Request Header Fields Too Large","status":431}` + "\n"},
 		{"gone", "POST /v1/pets HTTP/1.1\nHo", badRequest},
 	} {
@@ -846,16 +847,16 @@ func TestMain(m *testing.M) {
 }
 
 // execute runs the built service with testKey, until the test ends at the latest.
-func execute(t *testing.T, args ...string) (*service, *exec.Cmd) {
+func execute(t testing.TB, stderr io.Writer, args ...string) (*service, *exec.Cmd) {
 	t.Helper()
 	file, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{stderr: new(lockedBuffer)}
+	s := &service{}
 	cmd := exec.Command(file, append([]string{"-addr", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+testKey)
-	cmd.Stderr = s.stderr
+	cmd.Stderr = stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -886,7 +887,8 @@ func (s *service) refused(t *testing.T) {
 // in flight, and exits with 0.
 func TestSignals(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
-		s, cmd := execute(t)
+		stderr := new(lockedBuffer)
+		s, cmd := execute(t, stderr)
 		c := s.dial(t, "POST /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer "+testKey+"\nExpect: 100-continue\nContent-Length: 27\n\n")
 		in := bufio.NewReader(c)
 		if line, err := in.ReadString('\n'); line != "HTTP/1.1 100 Continue\r\n" {
@@ -899,8 +901,28 @@ func TestSignals(t *testing.T) {
 			t.Errorf("%v: the request in flight got %q %v", signal, b, err)
 		}
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("%v: %v\n%s", signal, err, s.stderr)
+			t.Errorf("%v: %v\n%s", signal, err, stderr)
 		}
+	}
+}
+
+// A reader of the log that leaves does not end the process.
+func TestLogClosed(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, cmd := execute(t, w)
+	w.Close()
+	r.Close()
+	for range 3 {
+		if got := s.call(t, "GET /v1/pets"); got != "200 []" {
+			t.Error(got)
+		}
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -1259,7 +1281,7 @@ func TestFullStore(t *testing.T) {
 // A client that creates for ever fills the store up to its bound, and the
 // process stays under 1 GiB.
 func TestMemory(t *testing.T) {
-	s, cmd := execute(t, "-quiet")
+	s, cmd := execute(t, nil, "-quiet")
 	body := `{"name":"` + strings.Repeat("x", 60<<10) + `","categoryId":1}`
 	var wg sync.WaitGroup
 	var created atomic.Int64
@@ -1285,14 +1307,21 @@ func TestMemory(t *testing.T) {
 	if got := s.call(t, "POST /v1/pets\n\n"+body); !strings.HasPrefix(got, `201 {"id":1,`) {
 		t.Errorf("%.100s", got)
 	}
+	if peak := resident(t, cmd, "VmHWM"); peak < 256 || peak > 1024 {
+		t.Errorf("resident memory reached %d MiB", peak)
+	}
+}
+
+// resident returns the resident memory of a process in MiB: VmRSS now, VmHWM
+// at most so far.
+func resident(t testing.TB, cmd *exec.Cmd, which string) int {
+	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 	if err != nil {
 		t.Skip("resident memory is read from /proc")
 	}
-	peak := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindStringSubmatch(string(status))
-	if kib, _ := strconv.Atoi(peak[1]); kib == 0 || kib > 1<<20 {
-		t.Errorf("resident memory reached %s KiB", peak[1])
-	}
+	kib, _ := strconv.Atoi(regexp.MustCompile(which + `:\s*(\d+) kB`).FindStringSubmatch(string(status))[1])
+	return (kib + 1023) >> 10
 }
 
 // Health and description need no key, and mind none.
@@ -1473,8 +1502,8 @@ func TestStandingFault(t *testing.T) {
 		// What is refused changes nothing.
 		[2]string{"PUT /__admin/fault?code=503", "204"},
 		[2]string{"PUT /__admin/fault?code=500\nAuthorization", noKey},
-		[2]string{"PUT /__admin/fault", bad("code", "missing", "given, or delay")},
-		[2]string{"PUT /__admin/fault?times=1&operation=getPet", bad("code", "missing", "given, or delay")},
+		[2]string{"PUT /__admin/fault", "400 invalid_parameter: code or delay must be given"},
+		[2]string{"PUT /__admin/fault?times=1&operation=getPet", "400 invalid_parameter: code or delay must be given"},
 		[2]string{"PUT /__admin/fault?code=600", bad("code", "600", "an integer from 400 to 599, or hangup")},
 		[2]string{"PUT /__admin/fault?code=500&delay=31", bad("delay", "31", "a number of seconds from 0 to 30, with decimals if need be")},
 		[2]string{"PUT /__admin/fault?code=500&times=0", bad("times", "0", "an integer from 1 to 9223372036854775807")},
@@ -2576,4 +2605,91 @@ func TestSoak(t *testing.T) {
 	if after.HeapAlloc > before.HeapAlloc+64<<20 {
 		t.Errorf("the heap has grown from %d to %d bytes", before.HeapAlloc, after.HeapAlloc)
 	}
+}
+
+// BenchmarkStart measures the time from the start of the process to its first
+// answer, in turns with that of a bare net/http server.
+func BenchmarkStart(b *testing.B) {
+	petstore, err := binary()
+	if err != nil {
+		b.Fatal(err)
+	}
+	source := filepath.Join(b.TempDir(), "bare.go")
+	bare := strings.TrimSuffix(source, ".go")
+	os.WriteFile(source, []byte(`package main
+
+import ("fmt"; "net"; "net/http")
+
+func main() {
+	ln, _ := net.Listen("tcp", "127.0.0.1:0")
+	fmt.Printf("http://%s/v1\n", ln.Addr())
+	http.Serve(ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("[]")) }))
+}
+`), 0o600)
+	if out, err := exec.Command("go", "build", "-o", bare, source).CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	run := func(file string) (took time.Duration, memory int) {
+		cmd := exec.Command(file, "-addr", "127.0.0.1:0")
+		cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+testKey)
+		stdout, _ := cmd.StdoutPipe()
+		begin := time.Now()
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		line, _ := bufio.NewReader(stdout).ReadString('\n')
+		addr := strings.TrimSuffix(strings.TrimPrefix(line, "http://"), "/v1\n")
+		newLoad(b, addr, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+testKey+"\r\n\r\n").send(b, 1)
+		took = time.Since(begin)
+		memory = resident(b, cmd, "VmRSS")
+		cmd.Process.Kill()
+		cmd.Wait()
+		return took, memory
+	}
+	var ours, theirs time.Duration
+	var memory, bareMemory int
+	for i := 0; i < b.N; i++ {
+		took, m := run(petstore)
+		ours, memory = ours+took, memory+m
+		took, m = run(bare)
+		theirs, bareMemory = theirs+took, bareMemory+m
+	}
+	per := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 / float64(b.N) }
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(per(ours), "ms/start")
+	b.ReportMetric(per(theirs), "bare-ms/start")
+	b.ReportMetric(float64(memory)/float64(b.N), "MiB")
+	b.ReportMetric(float64(bareMemory)/float64(b.N), "bare-MiB")
+}
+
+// BenchmarkSeed measures how long a million pets take to load, compared with
+// encoding/json alone, and the memory that they take.
+func BenchmarkSeed(b *testing.B) {
+	file := seedPets(b, 1000000)
+	var ours, theirs time.Duration
+	memory := 0
+	for i := 0; i < b.N; i++ {
+		begin := time.Now()
+		s, cmd := execute(b, nil, "-quiet", "-seed", file)
+		ours += time.Since(begin)
+		s.call(b, "GET /v1/pets?limit=1")
+		memory += resident(b, cmd, "VmRSS")
+		cmd.Process.Kill()
+		cmd.Wait()
+		begin = time.Now()
+		f, err := os.Open(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var pets []Pet
+		if err := json.NewDecoder(f).Decode(&pets); err != nil || len(pets) != 1000000 {
+			b.Fatal(err)
+		}
+		theirs += time.Since(begin)
+		f.Close()
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(ours.Seconds()/float64(b.N), "s/load")
+	b.ReportMetric(theirs.Seconds()/float64(b.N), "encoding/json-s/load")
+	b.ReportMetric(float64(memory)/float64(b.N), "MiB")
 }

@@ -30,6 +30,7 @@ import (
 const version = "1.0.0"
 
 func main() {
+	signal.Ignore(syscall.SIGPIPE) // who reads the log may leave
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
