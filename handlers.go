@@ -537,11 +537,12 @@ func members(s string, names ...string) ([]string, error) {
 		if s[end] == '}' {
 			break // the object is empty
 		}
-		name := unquote(strings.TrimSpace(s[:end]))
+		quoted := strings.TrimSpace(s[:end])
+		name := unquote(quoted)
 		s = s[end+1:]
 		end = tokenEnd(s)
 		value := strings.TrimSpace(s[:end])
-		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+		if !utf8.ValidString(quoted) || !utf8.ValidString(value) {
 			return nil, invalid{codeInvalidBody, name, "not UTF-8", "UTF-8"}
 		}
 		if i := slices.Index(names, name); i >= 0 {

@@ -370,6 +370,7 @@ func TestBadCreates(t *testing.T) {
 		{post("{\"name\":\"\xff\",\"categoryId\":1}"), bad("name is not UTF-8; it must be UTF-8")},
 		{post("{\"name\":\"a\",\"categoryId\":1,\"x\":[\"\xed\xa0\x80\"]}"), bad("x is not UTF-8; it must be UTF-8")},
 		{post("{\"name\":\"a\",\"categoryId\":1,\"\xff\":1}"), bad("\ufffd is not UTF-8; it must be UTF-8")},
+		{post("{\"name\":\"a\",\"categoryId\":1,\"\xff\\n\":1}"), bad("\ufffd\n is not UTF-8; it must be UTF-8")},
 		{post(`{"name":"a","name":"a","categoryId":1}`), bad("name is given twice; it must be given once")},
 		{post(`{"name":"a","n\u0061me":"a","categoryId":1}`), bad("name is given twice; it must be given once")},
 		{post(`{"name":"a"}`), bad("categoryId is missing" + anInt)},
@@ -1044,8 +1045,8 @@ func TestReadmeRecipes(t *testing.T) {
 		name, args := "", []string(nil)
 		switch language {
 		case "sh":
-			if code == "go test ./...\n" {
-				continue // the line that brought us here
+			if strings.Contains(code, "go test ") {
+				continue // what brought us here
 			}
 			name, args = "recipe.sh", []string{"sh", "recipe.sh"}
 		case "go":

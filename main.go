@@ -166,7 +166,7 @@ func (s *state) readSeed(file string) error {
 			later = append(later, unnumbered{n, p})
 			continue
 		}
-		if taken[id] {
+		if id <= s.lastID && taken[id] {
 			return fail(fmt.Sprintf("id %d is given twice", id))
 		}
 		taken[id] = true
