@@ -810,7 +810,7 @@ func TestCommandLine(t *testing.T) {
 		stdout, stderr string // regular expressions
 	}{
 		{[]string{"-version"}, "", 0, "^1\\.0\\.0\n$", "^$"},
-		{[]string{"-h"}, "", 0, "^$", `(?s)PETSTORE_API_KEY.*-addr host:port.*-latency this long.*-quiet.*-seed file.*-version`},
+		{[]string{"-h"}, "", 0, "^$", `(?s)PETSTORE_API_KEY.*-addr host:port.*-latency duration.*-quiet.*-seed file.*-version`},
 		{[]string{"--help"}, "", 0, "^$", "(?s)Usage: petstore"},
 		{[]string{"-x"}, "", 2, "^$", failure("flag provided but not defined: -x; -h lists the flags")},
 		{[]string{"-quiet=5"}, "", 2, "^$", failure(`invalid boolean value .*; -h lists the flags`)},

@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	flags.SetOutput(io.Discard)
 	addr := flags.String("addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free one")
 	seed := flags.String("seed", "", "start with the pets of `file`, a JSON array")
-	latency := flags.Duration("latency", 0, "wait `this long`, up to 30s, before every answer under /v1")
+	latency := flags.Duration("latency", 0, "wait this `duration`, up to 30s, before every answer under /v1")
 	quiet := flags.Bool("quiet", false, "log no requests")
 	showVersion := flags.Bool("version", false, "print the version of the interface, and exit")
 	switch err := flags.Parse(args); {
