@@ -2204,6 +2204,7 @@ func quietAPI(seed state) *api {
 func FuzzCreate(f *testing.F) {
 	for _, body := range []string{
 		`{"name":"Rex","categoryId":1,"status":"sold"}`, ` { "name" : "\ud83d\ude00\u0000\\\"<" , "categoryId" : -0 , "x" : [ { "}" : "]" } ] } `,
+		`{"name":"\n","categoryId":1}`, `{"name":"\"","categoryId":1}`, `{"name":"\\","categoryId":1}`,
 		`{"name":"\ud800","categoryId":1}`, `{"n\u0061me":"a","name":"a","categoryId":1}`, `{"name":"a","categoryId":9223372036854775808}`,
 		`{"name":"a","categoryId":1e3}`, `{"name":"a","categoryId":1,"status":null}`, "{\"name\":\"\xff\",\"categoryId\":1}", `{"name":"a","categoryId":1}{}`, `[]`, ``,
 	} {
