@@ -325,7 +325,9 @@ func (a *api) fail(w http.ResponseWriter, err error) {
 
 // preference matches one preference in a Prefer header, with its parameters
 // (RFC 7240, section 2).
-var preference = regexp.MustCompile(`([^,"]|"([^"\\]|\\.)*")+`)
+var preference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`([^,"]|"([^"\\]|\\.)*")+`)
+})
 
 // preferences returns code and delay as Prefer headers give them. The first of
 // each counts, and all other preferences are ignored.
@@ -334,7 +336,7 @@ func preferences(headers []string) url.Values {
 		return nil
 	}
 	prefs := url.Values{}
-	for _, p := range preference.FindAllString(strings.Join(headers, ","), -1) {
+	for _, p := range preference().FindAllString(strings.Join(headers, ","), -1) {
 		p, _, _ = strings.Cut(p, ";")
 		name, value, _ := strings.Cut(p, "=")
 		name = strings.ToLower(strings.TrimSpace(name))
@@ -503,7 +505,7 @@ func parseNewPet(body []byte) (NewPet, error) {
 
 // newPet returns the pet whose name, categoryId and status members returned.
 func newPet(m []string) (p NewPet, err error) {
-	if p.Name = unquote(m[0]); m[0][0] != '"' || strings.Contains(m[0], `\u`) && !wellFormed.MatchString(m[0]) {
+	if p.Name = unquote(m[0]); m[0][0] != '"' || strings.Contains(m[0], `\u`) && !wellFormed().MatchString(m[0]) {
 		return p, invalid{codeInvalidBody, "name", m[0], "a string of valid Unicode"}
 	}
 	if p.CategoryID, err = integer(codeInvalidBody, "categoryId", m[1], math.MinInt64, math.MaxInt64); err != nil {
@@ -578,7 +580,9 @@ func tokenEnd(s string) int {
 
 // wellFormed matches JSON strings but those that escape one half of a
 // surrogate pair alone: no UTF-8 can say that.
-var wellFormed = regexp.MustCompile(`^"([^\\]|\\[^u]|\\u([^dD]|[dD][0-7])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*"$`)
+var wellFormed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^"([^\\]|\\[^u]|\\u([^dD]|[dD][0-7])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*"$`)
+})
 
 // unquote returns what a JSON string stands for, and other JSON as it is.
 func unquote(value string) string {
