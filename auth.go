@@ -57,7 +57,7 @@ func requireKey(key string, next http.Handler) http.Handler {
 			w.Header().Set("WWW-Authenticate", challenge)
 			writeError(w, Error{Status: 401, Message: "send the API key in one header: Authorization: Bearer <API_KEY>"})
 		case subtle.ConstantTimeCompare([]byte(given), []byte(key)) == 0:
-			w.Header().Set("WWW-Authenticate", challenge+`, error="invalid_token"`)
+			w.Header().Set("WWW-Authenticate", wrongKeyChallenge)
 			writeError(w, Error{codeInvalidToken, "this is not the API key that the service was started with", 401})
 		default:
 			next.ServeHTTP(w, r)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -54,7 +55,7 @@ type invalid struct {
 
 // Error shows at most 40 characters of what was given.
 func (e invalid) Error() string {
-	given, n := e.given, 0
+	given, n := cmp.Or(e.given, "empty"), 0
 	for i := range given {
 		if n++; n > 40 {
 			given = given[:i] + "…"
@@ -135,8 +136,12 @@ func recoverPanics(log *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// challenge is the WWW-Authenticate header of a 401 (RFC 6750, section 3).
-const challenge = `Bearer realm="petstore"`
+// The WWW-Authenticate header of a 401, for no key and for a wrong one (RFC
+// 6750, section 3).
+const (
+	challenge         = `Bearer realm="petstore"`
+	wrongKeyChallenge = challenge + `, error="invalid_token"`
+)
 
 // fault is a failure that a client asked for, so as to test itself.
 type fault struct {
@@ -165,7 +170,7 @@ func (f *fault) answer(w http.ResponseWriter) {
 	case hangup:
 		panic(http.ErrAbortHandler)
 	case 401:
-		w.Header().Set("WWW-Authenticate", challenge+`, error="invalid_token"`)
+		w.Header().Set("WWW-Authenticate", wrongKeyChallenge)
 	case 429, 503:
 		w.Header().Set("Retry-After", "1") // second
 	}

@@ -378,7 +378,7 @@ func parseFault(given url.Values) (*fault, error) {
 	} else if given.Has("code") {
 		n, err := integer("", "", code, 400, 599)
 		if err != nil {
-			return nil, invalid{codeInvalidParameter, "code", cmp.Or(code, "empty"), "an integer from 400 to 599, or hangup"}
+			return nil, invalid{codeInvalidParameter, "code", code, "an integer from 400 to 599, or hangup"}
 		}
 		f.status = int(n)
 	}
@@ -386,7 +386,7 @@ func parseFault(given url.Values) (*fault, error) {
 		delay := given.Get("delay")
 		seconds, err := strconv.ParseFloat(delay, 64)
 		if err != nil || strings.Trim(delay, "0123456789.") != "" || seconds > 30 {
-			return nil, invalid{codeInvalidParameter, "delay", cmp.Or(delay, "empty"), "a number of seconds from 0 to 30, with decimals if need be"}
+			return nil, invalid{codeInvalidParameter, "delay", delay, "a number of seconds from 0 to 30, with decimals if need be"}
 		}
 		f.delay = time.Duration(seconds * float64(time.Second))
 	}
@@ -397,7 +397,7 @@ func parseFault(given url.Values) (*fault, error) {
 	f.left.Store(times)
 	f.operation = given.Get("operation")
 	if given.Has("operation") && !slices.Contains([]string{"listPets", "createPet", "getPet"}, f.operation) {
-		return nil, invalid{codeInvalidParameter, "operation", cmp.Or(f.operation, "empty"), "listPets, createPet or getPet"}
+		return nil, invalid{codeInvalidParameter, "operation", f.operation, "listPets, createPet or getPet"}
 	}
 	return f, nil
 }
@@ -440,7 +440,7 @@ func integer(code, name, given string, min, max int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
 	digits := strings.TrimPrefix(given, "-")
 	if err != nil || n < min || n > max || digits[0] == '+' || digits[0] == '0' && digits != "0" {
-		return 0, invalid{code, name, cmp.Or(given, "empty"), fmt.Sprintf("an integer from %d to %d", min, max)}
+		return 0, invalid{code, name, given, fmt.Sprintf("an integer from %d to %d", min, max)}
 	}
 	return n, nil
 }
@@ -450,7 +450,7 @@ func petStatus(code, given string) (PetStatus, error) {
 	case Available, Pending, Sold:
 		return s, nil
 	}
-	return "", invalid{code, "status", cmp.Or(given, "empty"), "available, pending or sold"}
+	return "", invalid{code, "status", given, "available, pending or sold"}
 }
 
 // checkContentType tells whether a body of this type is JSON in UTF-8. curl

@@ -224,6 +224,14 @@ func (s *service) check(t *testing.T, cases [][2]string) {
 			get.Body.Close()
 			answer(t, head)
 		}
+		s.play(t, c)
+	}
+}
+
+// play plays cases as check does, each just once.
+func (s *service) play(t *testing.T, cases ...[2]string) {
+	t.Helper()
+	for _, c := range cases {
 		if got := s.call(t, c[0]); got != c[1] {
 			t.Errorf("%s\n got %s\nwant %s", c[0], got, c[1])
 		}
@@ -678,7 +686,7 @@ func TestTimeouts(t *testing.T) {
 // late sends half a body to a service with little patience.
 func late(t *testing.T) net.Conn {
 	t.Helper()
-	s := listen(t, &api{key: testKey, pets: newStore(state{}), log: slog.New(slog.NewTextHandler(io.Discard, nil)), quiet: true}, func(srv *http.Server) { srv.ReadTimeout = 500 * time.Millisecond })
+	s := listen(t, quietAPI(state{}), func(srv *http.Server) { srv.ReadTimeout = 500 * time.Millisecond })
 	return s.dial(t, "POST /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer "+testKey+"\nContent-Length: 9\n\n{")
 }
 
@@ -692,8 +700,7 @@ func TestLateBody(t *testing.T) {
 // A body that nobody wants does not keep the connection until the time limit
 // for the request, which this service does not have.
 func TestLinger(t *testing.T) {
-	a := &api{key: testKey, pets: newStore(state{}), log: slog.New(slog.NewTextHandler(io.Discard, nil)), quiet: true}
-	s := listen(t, a, func(srv *http.Server) { srv.ReadTimeout = 0 })
+	s := listen(t, quietAPI(state{}), func(srv *http.Server) { srv.ReadTimeout = 0 })
 	for _, send := range []string{
 		"POST /v1/pets HTTP/1.1\nHost: x\nContent-Length: 27\n\n",
 		"PUT /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer " + testKey + "\nTransfer-Encoding: chunked\n\n5\n",
@@ -905,9 +912,15 @@ func execute(t testing.TB, stderr io.Writer, args ...string) (*service, *exec.Cm
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
-	line, _ := bufio.NewReader(stdout).ReadString('\n')
-	s.addr = strings.TrimSuffix(strings.TrimPrefix(line, "http://"), "/v1\n")
+	s.addr = address(bufio.NewReader(stdout))
 	return s, cmd
+}
+
+// address waits for the base URL on the stdout of a process, and returns its
+// host:port.
+func address(stdout *bufio.Reader) string {
+	line, _ := stdout.ReadString('\n')
+	return strings.TrimSuffix(strings.TrimPrefix(line, "http://"), "/v1\n")
 }
 
 // refused waits until the service takes no new connection.
@@ -1227,7 +1240,7 @@ func TestBadSeeds(t *testing.T) {
 func TestSeedTooLarge(t *testing.T) {
 	for _, pet := range []string{`{"name":"","categoryId":1}`, `{"id":2,"name":"","categoryId":1}`} {
 		file := seedFile(t, `[{"id":1,"name":"","categoryId":1},`+pet+`]`)
-		pets := state{pets: map[PetStatus][]record{}, size: maxSize - 150}
+		pets := state{size: maxSize - 150}
 		if err := pets.readSeed(file); err == nil || err.Error() != file+": pet 2: too large for the store" {
 			t.Errorf("%s: %v", pet, err)
 		}
@@ -1295,10 +1308,7 @@ func TestFullStore(t *testing.T) {
 	create := "POST /v1/pets\n\n" + `{"name":"a","categoryId":1}`
 	const one = `{"id":1,"name":"a","categoryId":1}`
 	created := "201 " + one + "\nLocation: /v1/pets/1"
-	a := &api{key: testKey, pets: newStore(state{size: maxSize - recordSize - int64(len(one))}), quiet: true}
-	srv := httptest.NewServer(a.routes())
-	defer srv.Close()
-	s := &service{addr: srv.Listener.Addr().String()}
+	s := listen(t, quietAPI(state{size: maxSize - recordSize - int64(len(one))}), func(*http.Server) {})
 	s.check(t, [][2]string{
 		{"POST /v1/pets\n\n" + `{"name":"ab","categoryId":1}`, "507 insufficient_storage: the store is full: it holds 268435456 bytes"},
 		{create, created},
@@ -1410,10 +1420,19 @@ func TestCORS(t *testing.T) {
 	}
 }
 
+const (
+	simulated = ": this error is simulated, as was asked for"
+	codes     = "an integer from 400 to 599, or hangup"
+	delays    = "a number of seconds from 0 to 30, with decimals if need be"
+)
+
+func badParameter(name, given, allowed string) string {
+	return "400 invalid_parameter: " + name + " is " + given + "; it must be " + allowed
+}
+
 // A request fails as its Prefer header says.
 func TestPrefer(t *testing.T) {
 	s := start(t)
-	const simulated = ": this error is simulated, as was asked for"
 	for status := 400; status <= 599; status++ {
 		code := "status_" + strconv.Itoa(status)
 		if text := http.StatusText(status); text != "" {
@@ -1430,26 +1449,22 @@ func TestPrefer(t *testing.T) {
 			t.Errorf("code=%d\n got %s\nwant %s", status, got, want)
 		}
 	}
-	bad := func(name, given, allowed string) string {
-		return "400 invalid_parameter: " + name + " is " + given + "; it must be " + allowed
-	}
-	const codes, delays = "an integer from 400 to 599, or hangup", "a number of seconds from 0 to 30, with decimals if need be"
 	const teapot = "418 im_a_teapot" + simulated + "\nPreference-Applied: code=418"
 	s.check(t, [][2]string{
 		{"GET /v1/pets", "200 []"},
-		{"GET /v1/pets\nPrefer: code=200", bad("code", "200", codes)},
-		{"GET /v1/pets\nPrefer: code=399", bad("code", "399", codes)},
-		{"GET /v1/pets\nPrefer: code=600", bad("code", "600", codes)},
-		{"GET /v1/pets\nPrefer: code=Hangup", bad("code", "Hangup", codes)},
-		{"GET /v1/pets\nPrefer: code", bad("code", "empty", codes)},
-		{"GET /v1/pets\nPrefer: delay=x", bad("delay", "x", delays)},
-		{"GET /v1/pets\nPrefer: delay=", bad("delay", "empty", delays)},
-		{"GET /v1/pets\nPrefer: delay=-1", bad("delay", "-1", delays)},
-		{"GET /v1/pets\nPrefer: delay=1e1", bad("delay", "1e1", delays)},
-		{"GET /v1/pets\nPrefer: delay=NaN", bad("delay", "NaN", delays)},
-		{"GET /v1/pets\nPrefer: delay=30.01", bad("delay", "30.01", delays)},
-		{"GET /v1/pets\nPrefer: delay=1.2.3", bad("delay", "1.2.3", delays)},
-		{"GET /v1/pets\nPrefer: code=503, delay=" + testKey, bad("delay", "<API_KEY>", delays)},
+		{"GET /v1/pets\nPrefer: code=200", badParameter("code", "200", codes)},
+		{"GET /v1/pets\nPrefer: code=399", badParameter("code", "399", codes)},
+		{"GET /v1/pets\nPrefer: code=600", badParameter("code", "600", codes)},
+		{"GET /v1/pets\nPrefer: code=Hangup", badParameter("code", "Hangup", codes)},
+		{"GET /v1/pets\nPrefer: code", badParameter("code", "empty", codes)},
+		{"GET /v1/pets\nPrefer: delay=x", badParameter("delay", "x", delays)},
+		{"GET /v1/pets\nPrefer: delay=", badParameter("delay", "empty", delays)},
+		{"GET /v1/pets\nPrefer: delay=-1", badParameter("delay", "-1", delays)},
+		{"GET /v1/pets\nPrefer: delay=1e1", badParameter("delay", "1e1", delays)},
+		{"GET /v1/pets\nPrefer: delay=NaN", badParameter("delay", "NaN", delays)},
+		{"GET /v1/pets\nPrefer: delay=30.01", badParameter("delay", "30.01", delays)},
+		{"GET /v1/pets\nPrefer: delay=1.2.3", badParameter("delay", "1.2.3", delays)},
+		{"GET /v1/pets\nPrefer: code=503, delay=" + testKey, badParameter("delay", "<API_KEY>", delays)},
 		{"GET /v1/pets\nPrefer: delay=0", "200 []\nPreference-Applied: delay=0"},
 		{"GET /v1/pets\nPrefer: delay=0.01,code=418", "418 im_a_teapot" + simulated + "\nPreference-Applied: code=418, delay=0.01"},
 		{"POST /v1/pets\nPrefer: code=418, delay=.01\n\n" + `{"name":"","categoryId":1}`, "418 im_a_teapot" + simulated + "\nPreference-Applied: code=418, delay=.01"},
@@ -1477,22 +1492,10 @@ func TestPrefer(t *testing.T) {
 // Standing faults strike the requests that they are set for.
 func TestStandingFault(t *testing.T) {
 	s := start(t)
-	const simulated = ": this error is simulated, as was asked for"
 	const down = "503 service_unavailable" + simulated + "\nRetry-After: 1"
 	const downClose = "503 service_unavailable" + simulated + "\nConnection: close\nRetry-After: 1"
 	create := "POST /v1/pets\n\n" + `{"name":"","categoryId":1}`
-	bad := func(name, given, allowed string) string {
-		return "400 invalid_parameter: " + name + " is " + given + "; it must be " + allowed
-	}
-	steps := func(cases ...[2]string) {
-		t.Helper()
-		for _, c := range cases {
-			if got := s.call(t, c[0]); got != c[1] {
-				t.Errorf("%s\n got %s\nwant %s", c[0], got, c[1])
-			}
-		}
-	}
-	steps(
+	s.play(t,
 		// The next two creates fail, then it recovers; nothing else is touched.
 		[2]string{"PUT /__admin/fault?code=503&delay=0.001&times=2&operation=createPet", "204"},
 		[2]string{"GET /v1/pets", "200 []"},
@@ -1540,15 +1543,15 @@ func TestStandingFault(t *testing.T) {
 		[2]string{"PUT /__admin/fault?code=500\nAuthorization", noKey},
 		[2]string{"PUT /__admin/fault", "400 invalid_parameter: code or delay must be given"},
 		[2]string{"PUT /__admin/fault?times=1&operation=getPet", "400 invalid_parameter: code or delay must be given"},
-		[2]string{"PUT /__admin/fault?code=600", bad("code", "600", "an integer from 400 to 599, or hangup")},
-		[2]string{"PUT /__admin/fault?code=500&delay=31", bad("delay", "31", "a number of seconds from 0 to 30, with decimals if need be")},
-		[2]string{"PUT /__admin/fault?code=500&times=0", bad("times", "0", "an integer from 1 to 9223372036854775807")},
-		[2]string{"PUT /__admin/fault?code=500&times=", bad("times", "empty", "an integer from 1 to 9223372036854775807")},
-		[2]string{"PUT /__admin/fault?code=500&operation=listOrders", bad("operation", "listOrders", "listPets, createPet or getPet")},
-		[2]string{"PUT /__admin/fault?code=500&operation=", bad("operation", "empty", "listPets, createPet or getPet")},
-		[2]string{"PUT /__admin/fault?code=500&code=500", bad("code", "given 2 times", "given once")},
-		[2]string{"PUT /__admin/fault?code=500&operation=getPet&operation=", bad("operation", "given 2 times", "given once")},
-		[2]string{"PUT /__admin/fault?code=500&time=1", bad("the parameter", "time", "code, delay, times or operation")},
+		[2]string{"PUT /__admin/fault?code=600", badParameter("code", "600", codes)},
+		[2]string{"PUT /__admin/fault?code=500&delay=31", badParameter("delay", "31", delays)},
+		[2]string{"PUT /__admin/fault?code=500&times=0", badParameter("times", "0", "an integer from 1 to 9223372036854775807")},
+		[2]string{"PUT /__admin/fault?code=500&times=", badParameter("times", "empty", "an integer from 1 to 9223372036854775807")},
+		[2]string{"PUT /__admin/fault?code=500&operation=listOrders", badParameter("operation", "listOrders", "listPets, createPet or getPet")},
+		[2]string{"PUT /__admin/fault?code=500&operation=", badParameter("operation", "empty", "listPets, createPet or getPet")},
+		[2]string{"PUT /__admin/fault?code=500&code=500", badParameter("code", "given 2 times", "given once")},
+		[2]string{"PUT /__admin/fault?code=500&operation=getPet&operation=", badParameter("operation", "given 2 times", "given once")},
+		[2]string{"PUT /__admin/fault?code=500&time=1", badParameter("the parameter", "time", "code, delay, times or operation")},
 		[2]string{"PUT /__admin/fault?code=500&%", `400 invalid_parameter: the query is malformed: invalid URL escape "%"`},
 		[2]string{"GET /v1/pets", down},
 		[2]string{"PUT /__admin/fault?code=hangup&times=1", "204"},
@@ -1556,10 +1559,10 @@ func TestStandingFault(t *testing.T) {
 	if got := rest(t, s.dial(t, "GET /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer "+testKey+"\n\n")); got != "" {
 		t.Errorf("a hangup answered %q", got)
 	}
-	steps([2]string{"GET /v1/pets", "200 []"})
+	s.play(t, [2]string{"GET /v1/pets", "200 []"})
 
 	// Of many at once, exactly as many are hit.
-	steps([2]string{"PUT /__admin/fault?code=503&times=10&operation=listPets", "204"})
+	s.play(t, [2]string{"PUT /__admin/fault?code=503&times=10&operation=listPets", "204"})
 	var hits atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 100 {
@@ -1648,8 +1651,7 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := `{"name":"a","categoryId":1}`
-	a := &api{key: testKey, pets: newStore(state{size: maxSize - 3*recordSize - 200}), log: slog.New(slog.NewTextHandler(io.Discard, nil)), quiet: true}
-	s := listen(t, a, func(*http.Server) {})
+	s := listen(t, quietAPI(state{size: maxSize - 3*recordSize - 200}), func(*http.Server) {})
 	answered := map[string]bool{}
 	for _, c := range [][2]string{
 		{"get /pets", "GET /v1/pets"},
@@ -1870,7 +1872,7 @@ func serveChild(mode string) int {
 			}
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			fmt.Println(cpuTicks("self"), m.Mallocs)
+			fmt.Println(cpuTicks(), m.Mallocs)
 		}
 	}()
 	if mode == "petstore" {
@@ -1896,9 +1898,9 @@ func serveChild(mode string) int {
 	panic(srv.Serve(ln))
 }
 
-// cpuTicks is the CPU time of a process, in the kernel's ticks of 10 ms.
-func cpuTicks(process string) (ticks int) {
-	stat, _ := os.ReadFile("/proc/" + process + "/stat")
+// cpuTicks is the CPU time of this process, in the kernel's ticks of 10 ms.
+func cpuTicks() (ticks int) {
+	stat, _ := os.ReadFile("/proc/self/stat")
 	if fields := strings.Fields(string(stat)); len(fields) > 14 {
 		user, _ := strconv.Atoi(fields[13])
 		system, _ := strconv.Atoi(fields[14])
@@ -1935,8 +1937,7 @@ func startChild(b testing.TB, mode string, answer *canned, stderr io.Writer, arg
 		json.NewEncoder(in).Encode(answer)
 	}
 	c := &childProcess{in: in, out: bufio.NewReader(out)}
-	line, _ := c.out.ReadString('\n')
-	c.addr = strings.TrimSuffix(strings.TrimPrefix(line, "http://"), "/v1\n")
+	c.addr = address(c.out)
 	return c
 }
 
@@ -2196,7 +2197,7 @@ func direct(t *testing.T, h http.Handler, method, target string, body []byte, ch
 	return w
 }
 
-// quietAPI is a service for direct, whose delays end at once.
+// quietAPI is a service that logs nothing, and whose delays end at once.
 func quietAPI(seed state) *api {
 	stopping := make(chan struct{})
 	close(stopping)
@@ -2244,7 +2245,7 @@ func FuzzQuery(f *testing.F) {
 	for _, query := range []string{"", "limit=5", "status=sold&limit=1&after=3", "limit=0", "limit=%31", "limit=+1", "limit=1&limit=1", "a;b", "%zz", "after=-9223372036854775808", "status="} {
 		f.Add(query)
 	}
-	seed := state{pets: map[PetStatus][]record{}}
+	var seed state
 	statuses := []string{"", "available", "pending", "sold"}
 	for id := int64(1); id <= 120; id++ {
 		seed.put(id, NewPet{"", id, PetStatus(statuses[id%4])})
@@ -2399,7 +2400,7 @@ func FuzzSeed(f *testing.F) {
 			}
 			want = append(want, Pet{last, p.NewPet})
 		}
-		pets := state{pets: map[PetStatus][]record{}}
+		var pets state
 		err := pets.readSeed(file)
 		if ok != (err == nil) {
 			t.Fatalf("%q: accepted %v, got %v", content, ok, err)
@@ -2660,8 +2661,7 @@ func main() {
 		if err := cmd.Start(); err != nil {
 			b.Fatal(err)
 		}
-		line, _ := bufio.NewReader(stdout).ReadString('\n')
-		addr := strings.TrimSuffix(strings.TrimPrefix(line, "http://"), "/v1\n")
+		addr := address(bufio.NewReader(stdout))
 		newLoad(b, addr, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+testKey+"\r\n\r\n").send(b, 1)
 		took = time.Since(begin)
 		memory = resident(b, cmd, "VmRSS")

@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	// limit takes over; a full store takes 300 MiB of it.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(512 << 20)
-	pets := state{pets: map[PetStatus][]record{}}
+	var pets state
 	if *seed != "" {
 		if err := pets.readSeed(*seed); err != nil {
 			log.Error(err.Error())

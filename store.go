@@ -84,6 +84,7 @@ type store struct {
 	seed state
 }
 
+// state is what the store holds; the zero state holds nothing.
 type state struct {
 	// pets has the records of each status in ascending order of id, and under
 	// "" those of all pets, so that every page is one stretch of one slice.
@@ -112,6 +113,9 @@ func (s *state) put(id int64, p NewPet) (record, bool) {
 	size := s.size + int64(len(rec.json)) + recordSize
 	if size > maxSize || id < 1 {
 		return record{}, false
+	}
+	if s.pets == nil {
+		s.pets = map[PetStatus][]record{}
 	}
 	s.size, s.lastID = size, max(s.lastID, id)
 	s.pets[""] = append(s.pets[""], rec)
