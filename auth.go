@@ -1,13 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
-	"unicode"
 )
 
 // newKey returns a random API key of 128 bits.
@@ -19,32 +20,72 @@ func newKey() string {
 	return fmt.Sprintf("%x", b)
 }
 
-// checkKey tells why no Authorization header can carry key.
+// maxKey is the length of the longest key, in bytes. It leaves room for other
+// headers.
+const maxKey = 4096
+
+// checkKey tells why key, which is not empty, can be no API key.
 func checkKey(key string) error {
-	if strings.TrimSpace(key) != key {
-		return errors.New("PETSTORE_API_KEY begins or ends with white space, which no header can carry")
-	}
-	if strings.ContainsFunc(key, unicode.IsControl) {
-		return errors.New("PETSTORE_API_KEY has a control character, which no header can carry")
+	if len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return errors.New("PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters: no space, no control character")
 	}
 	return nil
 }
 
-// under tells whether the request's path is root or below it.
-func under(r *http.Request, root string) bool {
-	rest, found := strings.CutPrefix(r.URL.Path, root)
-	return found && (rest == "" || rest[0] == '/')
+// minSecret is the length of the shortest key that hideKey looks for. A shorter
+// one is no secret: where it is hidden in a longer text tells what it is.
+const minSecret = 8
+
+// hideKey returns text with <API_KEY> for every key in it, as it stands or
+// percent-encoded, whole or in part. A malformed escape stands for itself.
+func hideKey(text, key string) string {
+	if len(key) < minSecret {
+		return text
+	}
+	return replaceKey(text, key)
 }
 
-// requireKey lets a request under /v1 or /__admin through to next only with
-// the API key as its Bearer credential (contract, section 5), and answers 401
-// otherwise, before anything else is looked at.
+func replaceKey(text, key string) string {
+	const hidden = "<API_KEY>"
+	text = strings.ReplaceAll(text, key, hidden)
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	var plain []byte // text, decoded
+	var at []int     // where each byte of plain begins in text
+	for i := 0; i < len(text); i++ {
+		plain, at = append(plain, text[i]), append(at, i)
+		if text[i] == '%' && i+2 < len(text) {
+			if c, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				plain[len(plain)-1] = byte(c)
+				i += 2
+			}
+		}
+	}
+	at = append(at, len(text))
+	var b strings.Builder
+	for done := 0; ; {
+		i := bytes.Index(plain[done:], []byte(key))
+		if i < 0 {
+			return b.String() + text[at[done]:]
+		}
+		b.WriteString(text[at[done]:at[done+i]] + hidden)
+		done += i + len(key)
+	}
+}
+
+// hideCredentials returns an Authorization header with <API_KEY> for the key,
+// however short that is.
+func hideCredentials(header, key string) string {
+	i := strings.LastIndex(header, " ") + 1
+	return header[:i] + replaceKey(header[i:], key)
+}
+
+// requireKey lets a request through to next only with the API key as its
+// Bearer credential (contract, section 5), and answers 401 otherwise, before
+// anything else is looked at.
 func requireKey(key string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !under(r, "/v1") && !under(r, "/__admin") {
-			next.ServeHTTP(w, r)
-			return
-		}
 		auth := r.Header["Authorization"]
 		var given string
 		if len(auth) == 1 {
@@ -73,7 +114,7 @@ func allowOrigins(next http.Handler) http.Handler {
 		h := w.Header()
 		if r.Header["Origin"] != nil {
 			h.Set("Access-Control-Allow-Origin", "*")
-			h.Set("Access-Control-Expose-Headers", "Link, Location, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After")
+			h.Set("Access-Control-Expose-Headers", "Link, Location, Allow, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After")
 		}
 		if r.Method != http.MethodOptions {
 			next.ServeHTTP(w, r)

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,8 +21,8 @@ import (
 
 // Error is the body of every answer that is not a success (contract, section 2).
 type Error struct {
-	// Code is statusCode(Status) or, where that says too little, one of the
-	// code constants.
+	// Code is codeOf(Status) or, where that says too little, one of the code
+	// constants.
 	Code string `json:"code"`
 	// Message tells a person what was wrong and what would be right.
 	Message string `json:"message"`
@@ -35,9 +39,9 @@ const (
 	codeInvalidToken     = "invalid_token"     // 401: a wrong key, not a missing one (RFC 6750, section 3.1)
 )
 
-// statusCode is the Error.Code of a status: its text in snake_case, not_found
-// for 404, or status_599 where HTTP has no text for it.
-func statusCode(status int) string {
+// codeOf is the Error.Code of a status: its text in snake_case, not_found for
+// 404, or status_599 where HTTP has no text for it.
+func codeOf(status int) string {
 	text := http.StatusText(status)
 	if text == "" {
 		text = fmt.Sprint("status ", status)
@@ -47,42 +51,82 @@ func statusCode(status int) string {
 
 // invalid is the error of a value that its schema does not allow.
 type invalid struct {
-	code    string // Error.Code
+	place   string // where it stands, if that must be told: "pet 2: "
 	name    string // of the parameter or member
 	given   string // what came, as it came
-	allowed string // what would do
+	allowed string // what would be accepted
 }
 
-// Error shows at most 40 characters of what was given.
 func (e invalid) Error() string {
-	given, n := cmp.Or(e.given, "empty"), 0
+	return strings.ToValidUTF8(fmt.Sprintf("%s%s is %s; it must be %s", e.place, shorten(e.name), shorten(e.given), e.allowed), "\ufffd")
+}
+
+// shorten returns at most 40 characters of what was given.
+func shorten(given string) string {
+	n := 0
 	for i := range given {
 		if n++; n > 40 {
-			given = given[:i] + "…"
-			break
+			return given[:i] + "…"
 		}
 	}
-	return strings.ToValidUTF8(fmt.Sprintf("%s is %s; it must be %s", e.name, given, e.allowed), "\ufffd")
+	return cmp.Or(given, "empty")
+}
+
+// integer parses an integer as JSON spells it: no plus sign, no leading zero,
+// no fraction, no exponent.
+func integer(name, given string, min, max int64) (int64, error) {
+	n, err := strconv.ParseInt(given, 10, 64)
+	digits := strings.TrimPrefix(given, "-")
+	if err != nil || n < min || n > max || digits[0] == '+' || digits[0] == '0' && digits != "0" {
+		allowed := "an integer"
+		if min > math.MinInt64 || max < math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
+			allowed = fmt.Sprintf("an integer from %d to %d", min, max)
+		}
+		return 0, invalid{name: name, given: given, allowed: allowed}
+	}
+	return n, nil
+}
+
+// queryInteger returns the integer parameter called name, or def without one.
+func queryInteger(query url.Values, name string, def, min, max int64) (int64, error) {
+	if !query.Has(name) {
+		return def, nil
+	}
+	if err := checkOnce(query, name); err != nil {
+		return 0, err
+	}
+	return integer(name, query.Get(name), min, max)
+}
+
+// checkOnce tells whether a parameter is given more often than once.
+func checkOnce(query url.Values, name string) error {
+	if n := len(query[name]); n > 1 {
+		return invalid{name: name, given: fmt.Sprintf("given %d times", n), allowed: "given once"}
+	}
+	return nil
 }
 
 // writeError answers with e, whose Code may be left out.
 func writeError(w http.ResponseWriter, e Error) {
-	if e.Code == "" {
-		e.Code = statusCode(e.Status)
-	}
+	e.Code = cmp.Or(e.Code, codeOf(e.Status))
 	writeJSON(w, e.Status, append(encode(e), '\n'))
+}
+
+// writeJSON answers with a body that is JSON already.
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	writeHeader(w, status, len(body))
+	w.Write(body)
 }
 
 var contentType = []string{"application/json"}
 
-// writeJSON answers with a body that is JSON already. Its length is always
+// writeHeader begins an answer with a body that is JSON. Its length is always
 // sent, as net/http would chunk what is over 2 KiB.
-func writeJSON(w http.ResponseWriter, status int, body []byte) {
+func writeHeader(w http.ResponseWriter, status, length int) {
 	h := w.Header()
 	h["Content-Type"] = contentType
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	h["Content-Length"] = []string{strconv.Itoa(length)}
 	w.WriteHeader(status)
-	w.Write(body)
 }
 
 // encode returns v as JSON on one line, with <, > and & as they are.
@@ -91,31 +135,9 @@ func encode(v any) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // a bug: every v is a struct of strings and integers
+		panic(err) // a bug: every v is made of structs, maps, strings and integers
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// linger is how long the service goes on reading a body that it has no use for.
-const linger = 500 * time.Millisecond
-
-// closeUnread closes the connection after a request whose body was not read:
-// otherwise, net/http would read it before it sends the answer. It still reads
-// some of it afterwards, for linger at most, so that a client that goes on
-// sending gets to see the answer. Who reads a body to its end takes the
-// Connection header away again.
-func closeUnread(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength == 0 {
-			next.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Connection", "close")
-		next.ServeHTTP(w, r)
-		if w.Header().Get("Connection") != "" {
-			http.NewResponseController(w).SetReadDeadline(time.Now().Add(linger))
-		}
-	})
 }
 
 // recoverPanics answers 500 when next panics, where net/http would close the
@@ -145,54 +167,160 @@ const (
 
 // fault is a failure that a client asked for, so as to test itself.
 type fault struct {
-	status int           // of the Error that is answered, 0 for none, or hangup
-	delay  time.Duration // before that, or before the true answer
+	status     int           // of the Error that is answered, 0 for none, hangup or truncate
+	delay      time.Duration // before that, or before the true answer
+	retryAfter string        // the Retry-After header of the Error, "" for that of its status
 	// A standing fault strikes the requests of one operation, "" for all...
 	operation string
-	// ...and as many of them as left says, unless it is forever.
-	left    atomic.Int64
-	forever bool
+	// ...but for the first ones, skip of them, and of the others the next ones,
+	// times of them, or all of them for 0.
+	skip, times int64
+	met         atomic.Int64 // counts the requests of the operation
 }
 
-// hangup is the status of a fault that closes the connection.
-const hangup = -1
+// What else than an Error a fault.status may be.
+const (
+	hangup   = -1 // closes the connection without an answer, and nothing is done
+	truncate = -2 // closes it in the middle of the true answer, after all was done
+)
+
+// The parameters of a standing fault. The first three are preferences too.
+var faultParameters = []string{"code", "delay", "retry-after", "skip", "times", "operation"}
+
+// parseFault parses code, from 400 to 599, hangup or truncate; delay, from 0
+// to 30 seconds; retry-after, from 0 to 3600 seconds; skip, 0 or more; times, 1
+// or more; and operation. Code or delay must be there.
+func parseFault(given url.Values) (*fault, error) {
+	var unknown []string
+	for name := range given {
+		if !slices.Contains(faultParameters, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, invalid{name: "the parameter", given: slices.Min(unknown), allowed: "code, delay, retry-after, skip, times or operation"}
+	}
+	for _, name := range faultParameters {
+		if err := checkOnce(given, name); err != nil {
+			return nil, err
+		}
+	}
+	if !given.Has("code") && !given.Has("delay") {
+		return nil, errors.New("code or delay must be given, in the query: /__admin/fault?code=503")
+	}
+	f := &fault{retryAfter: given.Get("retry-after"), operation: given.Get("operation")}
+	if given.Has("code") {
+		switch code := given.Get("code"); code {
+		case "hangup":
+			f.status = hangup
+		case "truncate":
+			f.status = truncate
+		default:
+			n, err := integer("", code, 400, 599)
+			if err != nil {
+				return nil, invalid{name: "code", given: code, allowed: "an integer from 400 to 599, hangup or truncate"}
+			}
+			f.status = int(n)
+		}
+	}
+	if given.Has("delay") {
+		delay := given.Get("delay")
+		seconds, err := strconv.ParseFloat(delay, 64)
+		if err != nil || strings.Trim(delay, "0123456789.") != "" || seconds > 30 {
+			return nil, invalid{name: "delay", given: delay, allowed: "a number of seconds from 0 to 30, with decimals if need be"}
+		}
+		f.delay = time.Duration(seconds * float64(time.Second))
+	}
+	if _, err := queryInteger(given, "retry-after", 0, 0, 3600); err != nil {
+		return nil, err
+	}
+	var err error
+	if f.skip, err = queryInteger(given, "skip", 0, 0, math.MaxInt64); err != nil {
+		return nil, err
+	}
+	if f.times, err = queryInteger(given, "times", 0, 1, math.MaxInt64); err != nil {
+		return nil, err
+	}
+	if given.Has("operation") && !slices.Contains([]string{"listPets", "createPet", "getPet"}, f.operation) {
+		return nil, invalid{name: "operation", given: f.operation, allowed: "listPets, createPet or getPet"}
+	}
+	return f, nil
+}
+
+// preferences returns code, delay and retry-after as Prefer headers give them
+// (RFC 7240, section 2), or nil where they give neither code nor delay. The
+// first of each counts, all others are ignored, and a malformed header is read
+// up to where it breaks: at a quote that is not closed.
+func preferences(headers []string) url.Values {
+	if headers == nil {
+		return nil
+	}
+	given := strings.Join(headers, ",") + ","
+	prefs := url.Values{}
+	quoted, start, end := false, 0, -1 // end is where the parameters of a preference begin
+	for i := 0; i < len(given); i++ {
+		switch c := given[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == ';' && end < 0:
+			end = i
+		case c == ',':
+			if end < 0 {
+				end = i
+			}
+			name, value, _ := strings.Cut(given[start:end], "=")
+			name = strings.ToLower(strings.TrimSpace(name))
+			if slices.Contains(faultParameters[:3], name) && !prefs.Has(name) {
+				prefs.Set(name, strings.Trim(strings.TrimSpace(value), `"`))
+			}
+			start, end = i+1, -1
+		}
+	}
+	if !prefs.Has("code") && !prefs.Has("delay") {
+		return nil
+	}
+	return prefs
+}
+
+// applied is the Preference-Applied header for a fault that preferences asked for.
+func (f *fault) applied(prefs url.Values) string {
+	var list []string
+	for _, name := range faultParameters[:3] {
+		if prefs.Has(name) && (name != "retry-after" || f.status > 0) {
+			list = append(list, name+"="+prefs.Get(name))
+		}
+	}
+	return strings.Join(list, ", ")
+}
 
 // strikes tells whether a request of this operation meets the standing fault
-// f, and counts it. It is true exactly as often as f.left said at first,
-// however many requests ask at once.
+// f, and counts it. However many requests ask at once, it is true exactly
+// f.times times.
 func (f *fault) strikes(operation string) bool {
-	return f != nil && (f.operation == "" || f.operation == operation) && (f.forever || f.left.Add(-1) >= 0)
+	if f.operation != "" && f.operation != operation {
+		return false
+	}
+	n := f.met.Add(1)
+	return n > f.skip && (f.times == 0 || n-f.skip <= f.times)
 }
 
-// answer answers with the simulated Error. Its code is the text of its status.
+// answer answers with the simulated Error. Its code is the text of its status,
+// and a 401 is that of a wrong key.
 func (f *fault) answer(w http.ResponseWriter) {
-	switch f.status {
-	case hangup:
-		panic(http.ErrAbortHandler)
-	case 401:
+	e := Error{Status: f.status, Message: "this error is simulated, as was asked for"}
+	if e.Status == 401 {
+		e.Code = codeInvalidToken
 		w.Header().Set("WWW-Authenticate", wrongKeyChallenge)
-	case 429, 503:
+	}
+	if f.retryAfter != "" {
+		w.Header().Set("Retry-After", f.retryAfter)
+	} else if e.Status == 429 || e.Status == 503 {
 		w.Header().Set("Retry-After", "1") // second
 	}
-	writeError(w, Error{Status: f.status, Message: "this error is simulated, as was asked for"})
-}
-
-// wait holds a request up for d. It ends early when stopping is closed, and
-// with the request when the client leaves, which net/http notices once the
-// body has been read. The time limits for the rest of the request begin anew.
-func wait(w http.ResponseWriter, r *http.Request, d time.Duration, stopping <-chan struct{}) {
-	rc := http.NewResponseController(w)
-	rc.SetReadDeadline(time.Time{}) // when it passes, net/http thinks that the client has left
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-stopping:
-	case <-r.Context().Done():
-		panic(http.ErrAbortHandler)
-	}
-	rc.SetReadDeadline(time.Now().Add(readTimeout))
-	rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+	writeError(w, e)
 }
 
 // listener and conn are there for the few answers that net/http gives by
@@ -206,6 +334,7 @@ func (l listener) Accept() (net.Conn, error) {
 	return conn{c}, err
 }
 
+// conn embeds *net.TCPConn, not net.Conn, as net/http needs its CloseWrite.
 type conn struct{ *net.TCPConn }
 
 // Write sends p. net/http begins every answer with a Write of its own, and no
@@ -223,8 +352,8 @@ func (c conn) Write(p []byte) (int, error) {
 	if len(text) == 0 {
 		text = []byte(http.StatusText(status))
 	}
-	body := append(encode(Error{statusCode(status), string(text), status}), '\n')
-	_, err := fmt.Fprintf(c.TCPConn, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-		status, http.StatusText(status), len(body), body)
+	body := append(encode(Error{codeOf(status), string(text), status}), '\n')
+	_, err := fmt.Fprintf(c.TCPConn, "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		status, http.StatusText(status), time.Now().UTC().Format(http.TimeFormat), len(body), body)
 	return len(p), err
 }

@@ -1,42 +1,55 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"mime"
 	"net/http"
 	"net/url"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 )
 
 // maxBody is the size of the largest request body, in bytes.
 const maxBody = 64 << 10
+
+// The time limits for a whole request, from its first byte, and for the answer.
+const (
+	readTimeout  = 15 * time.Second
+	writeTimeout = 60 * time.Second
+)
 
 // openapi describes the service to tools.
 //
 //go:embed api/openapi.json
 var openapi []byte
 
+// page is what a browser shows of the service.
+//
+//go:embed api/index.html
+var page []byte
+
 // api is the service.
 type api struct {
 	key      string // the API key
 	pets     *store
+	journal  journal
 	standing atomic.Pointer[fault] // nil for none
 	latency  time.Duration         // before every answer under /v1
 	stopping <-chan struct{}       // closed when the process is to end
@@ -47,371 +60,410 @@ type api struct {
 // routes lists every path, and what a request passes on its way there.
 func (a *api) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/pets", a.handle(a.listPets))
-	mux.HandleFunc("POST /v1/pets", a.handle(a.createPet))
-	mux.HandleFunc("/v1/pets", allow("GET, HEAD, POST"))
-	mux.HandleFunc("GET /v1/pets/{petId}", deprecated(a.handle(a.getPet)))
-	mux.HandleFunc("/v1/pets/{petId}", allow("GET, HEAD"))
-	mux.HandleFunc("GET /v1/store/orders", a.handle(listOrders))
-	mux.HandleFunc("/v1/store/orders", allow("GET, HEAD"))
-	mux.HandleFunc("GET /healthz", a.handle(health))
-	mux.HandleFunc("/healthz", allow("GET, HEAD"))
-	mux.HandleFunc("GET /openapi.json", a.handle(describe))
-	mux.HandleFunc("/openapi.json", allow("GET, HEAD"))
-	mux.HandleFunc("POST /__admin/reset", a.handle(a.reset))
-	mux.HandleFunc("/__admin/reset", allow("POST"))
-	mux.HandleFunc("PUT /__admin/fault", a.handle(a.setFault))
-	mux.HandleFunc("DELETE /__admin/fault", a.handle(a.clearFault))
-	mux.HandleFunc("/__admin/fault", allow("DELETE, PUT"))
+	operations := map[string]string{} // names by pattern
+	methods := map[string][]string{}  // by path
+	for _, route := range []struct {
+		operation, pattern string
+		do                 func(*exchange, *http.Request) error
+	}{
+		{"listPets", "GET /v1/pets", a.listPets},
+		{"createPet", "POST /v1/pets", a.createPet},
+		{"getPet", "GET /v1/pets/{petId}", a.getPet},
+		{"", "GET /v1/store/orders", listOrders},
+		{"", "POST /__admin/reset", a.reset},
+		{"", "PUT /__admin/fault", a.setFault},
+		{"", "DELETE /__admin/fault", a.clearFault},
+		{"", "GET /__admin/requests", a.listRequests},
+		{"", "DELETE /__admin/requests", a.clearRequests},
+		{"", "GET /healthz", health},
+		{"", "GET /openapi.json", describe},
+		{"", "GET /{$}", showPage},
+	} {
+		mux.HandleFunc(route.pattern, a.handle(route.operation, route.do))
+		operations[route.pattern] = route.operation
+		method, path, _ := strings.Cut(route.pattern, " ")
+		methods[path] = append(methods[path], method)
+		if method == http.MethodGet {
+			methods[path] = append(methods[path], http.MethodHead)
+		}
+	}
+	for path, allowed := range methods {
+		slices.Sort(allowed)
+		mux.HandleFunc(path, refuseMethod(strings.Join(allowed, ", ")))
+	}
 	mux.HandleFunc("/", notFound)
+	operation := func(r *http.Request) string {
+		if !clean(r.URL.Path) {
+			return ""
+		}
+		_, pattern := mux.Handler(r)
+		return operations[pattern]
+	}
 
 	// A request meets the last of these first.
-	h := cleanPath(mux)
-	h = a.simulate(h)
-	h = requireKey(a.key, h)
-	h = a.delay(h)
-	h = allowOrigins(h)
-	h = closeUnread(h)
+	rest := refuseUnclean(mux)
+	admin := requireKey(a.key, readBody(rest))
+	v1 := a.simulate(operation, rest)
+	v1 = a.delay(v1)
+	v1 = readBody(v1)
+	v1 = requireKey(a.key, v1)
+	h := split(allowOrigins(v1), allowOrigins(admin), allowOrigins(rest))
 	h = recoverPanics(a.log, h)
-	if !a.quiet {
-		h = logRequests(a.log, a.key, h)
-	}
-	return h
+	h = drainUnread(h)
+	return a.record(h)
 }
 
-// pages are buffers for listPets. Without them, a page of 100 pets would cost a
-// fifth more.
-var pages = sync.Pool{New: func() any { return new([]byte) }}
+// exchange is a request and its answer, as long as they last.
+type exchange struct {
+	http.ResponseWriter
+	entry                // what the journal keeps of it
+	private   bool       // the journal does not keep it
+	unread    bool       // there is a body that has not been read
+	query     url.Values // nil if there is none
+	truncated bool       // the answer ends in the middle of its body
+	left      int        // how much of a truncated body is to be sent, in bytes
+	api       *api
+}
 
-// listPets answers a page of pets in ascending order of id and, when more
-// follow, a Link to the next page (contract, section 4.1; RFC 8288).
-func (a *api) listPets(w http.ResponseWriter, r *http.Request) error {
-	limit, err := queryInteger(r.Form, "limit", 20, 1, 100)
-	if err != nil {
-		return err
+// WriteHeader notes the exchange before its answer is sent, so that a client
+// that has the answer finds it in the journal.
+func (x *exchange) WriteHeader(status int) {
+	if x.status != 0 {
+		panic(http.ErrAbortHandler) // a bug came to light behind this answer
 	}
-	after, err := queryInteger(r.Form, "after", 0, math.MinInt64, math.MaxInt64)
-	if err != nil {
-		return err
-	}
-	status, err := queryStatus(r.Form)
-	if err != nil {
-		return err
-	}
-
-	page := pages.Get().(*[]byte)
-	defer pages.Put(page)
-	var last int64
-	*page, last = a.pets.list((*page)[:0], status, after, int(limit))
-	if last > 0 {
-		var same string
-		if r.Form.Has("limit") {
-			same = "limit=" + r.Form.Get("limit") + "&"
+	if x.truncated {
+		length, err := strconv.Atoi(x.Header().Get("Content-Length"))
+		if err != nil || x.method == http.MethodHead {
+			panic(http.ErrAbortHandler) // without a body there is no half of it
 		}
-		if status != "" {
-			same += "status=" + string(status) + "&"
-		}
-		w.Header().Set("Link", "</v1/pets?"+same+"after="+strconv.FormatInt(last, 10)+`>; rel="next"`)
+		x.left = length / 2
 	}
-	writeJSON(w, 200, *page)
-	return nil
-}
-
-// createPet adds a pet and answers it with its id and Location (contract,
-// section 4.2).
-func (a *api) createPet(w http.ResponseWriter, r *http.Request) error {
-	if err := checkContentType(r.Header.Get("Content-Type")); err != nil {
-		return err
+	if x.unread {
+		x.Header().Set("Connection", "close")
 	}
-	body, err := readBody(w, r)
-	if err != nil {
-		return err
+	x.status = status
+	x.api.note(x)
+	x.ResponseWriter.WriteHeader(status)
+}
+
+func (x *exchange) Write(p []byte) (int, error) {
+	if !x.truncated {
+		return x.ResponseWriter.Write(p)
 	}
-	pet, err := parseNewPet(body)
-	if err != nil {
-		return err
+	n, err := x.ResponseWriter.Write(p[:min(len(p), x.left)])
+	if x.left -= n; x.left == 0 || err != nil {
+		http.NewResponseController(x).Flush()
+		panic(http.ErrAbortHandler)
 	}
-	p, ok := a.pets.add(pet)
-	if !ok {
-		return Error{Status: 507, Message: fmt.Sprintf("the store is full: it holds %d bytes", maxSize)}
-	}
-	w.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(p.id, 10))
-	writeJSON(w, 201, []byte(p.json+"\n"))
-	return nil
+	return n, nil
 }
 
-// getPet answers one pet (contract, section 4.3).
-func (a *api) getPet(w http.ResponseWriter, r *http.Request) error {
-	id, err := integer(codeInvalidParameter, "petId", r.PathValue("petId"), math.MinInt64, math.MaxInt64)
-	if err != nil {
-		return err
-	}
-	p, ok := a.pets.get(id)
-	if !ok {
-		return Error{Status: 404, Message: fmt.Sprintf("there is no pet %d", id)}
-	}
-	writeJSON(w, 200, []byte(p.json+"\n"))
-	return nil
-}
+// Unwrap is for http.ResponseController.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// deprecated tells in every answer of getPet that it is deprecated, since 20
-// November 2026 (RFC 9745), and when it is due to go (RFC 8594; contract,
-// section 9).
-func deprecated(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Deprecation", "@1795132800")
-		w.Header().Set("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")
-		w.Header().Set("Link", `</v1/pets>; rel="successor-version"`)
-		next(w, r)
-	}
-}
-
-// listOrders stands for the path that the contract names in section 4.4
-// without showing its payload.
-func listOrders(http.ResponseWriter, *http.Request) error {
-	return Error{Status: 501, Message: "the contract names this operation and shows no payload for it"}
-}
-
-// health tells that the service is up.
-func health(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, 200, []byte(`{"status":"ok"}`+"\n"))
-	return nil
-}
-
-func describe(w http.ResponseWriter, r *http.Request) error {
-	writeJSON(w, 200, openapi)
-	return nil
-}
-
-// reset brings back the state after start.
-func (a *api) reset(w http.ResponseWriter, r *http.Request) error {
-	a.standing.Store(nil)
-	a.pets.reset()
-	w.WriteHeader(204)
-	return nil
-}
-
-// setFault replaces the standing fault.
-func (a *api) setFault(w http.ResponseWriter, r *http.Request) error {
-	f, err := parseFault(r.Form)
-	if err != nil {
-		return err
-	}
-	a.standing.Store(f)
-	w.WriteHeader(204)
-	return nil
-}
-
-func (a *api) clearFault(w http.ResponseWriter, r *http.Request) error {
-	a.standing.Store(nil)
-	w.WriteHeader(204)
-	return nil
-}
-
-func notFound(w http.ResponseWriter, r *http.Request) {
-	writeError(w, Error{Status: 404, Message: "no such path; the pets are at /v1/pets, without a slash at the end"})
-}
-
-// allow answers 405: the path has these methods only.
-func allow(methods string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", methods)
-		writeError(w, Error{Status: 405, Message: "this path allows " + methods + " only"})
-	}
-}
-
-// cleanPath answers 404 where next, a mux, would redirect to a cleaner path,
-// and to the paths without a slash: * and the empty one.
-func cleanPath(next http.Handler) http.Handler {
+// record notes each request, and holds what is known of it.
+func (a *api) record(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p := r.URL.Path; !strings.HasPrefix(p, "/") || path.Clean(p) != p {
-			notFound(w, r)
-			return
-		}
-		next.ServeHTTP(w, r)
+		x := &exchange{ResponseWriter: w, api: a, unread: r.ContentLength != 0, entry: entry{time: time.Now().UnixMilli(),
+			method: r.Method, url: r.RequestURI, host: r.Host, header: r.Header, chunked: r.ContentLength < 0}}
+		defer func() {
+			if x.status == 0 { // it is given up
+				a.note(x)
+			}
+		}()
+		next.ServeHTTP(x, r)
 	})
 }
 
-// delay holds every request under /v1 up for the latency of the service.
+// note keeps x in the journal and logs it on one line, without the key.
+func (a *api) note(x *exchange) {
+	if !x.private {
+		a.journal.add(x.entry)
+	}
+	if !a.quiet {
+		a.log.LogAttrs(context.Background(), slog.LevelInfo, "request", slog.String("method", hideKey(x.method, a.key)),
+			slog.String("path", hideKey(x.url, a.key)), slog.Int("status", x.status))
+	}
+}
+
+// linger is how long the service waits for more of a body that it has no use for.
+const linger = 500 * time.Millisecond
+
+// drainUnread goes on reading a body that nobody has read, once it is answered
+// and while more comes, for readTimeout at most, so that a client that goes on
+// sending gets to see the answer. Then the connection is closed: otherwise,
+// net/http would read the body before it sends the answer.
+func drainUnread(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r)
+		if !w.(*exchange).unread {
+			return
+		}
+		rc := http.NewResponseController(w)
+		rc.Flush()
+		buf := make([]byte, 32<<10)
+		for end := time.Now().Add(readTimeout); time.Now().Before(end); {
+			rc.SetReadDeadline(time.Now().Add(linger))
+			if _, err := r.Body.Read(buf); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// split sends a request on by the first segment of its path, as it is once
+// decoded.
+func split(v1, admin, rest http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		segment, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		w.(*exchange).private = segment == "__admin" || segment == "healthz"
+		switch segment {
+		case "v1":
+			v1.ServeHTTP(w, r)
+		case "__admin":
+			admin.ServeHTTP(w, r)
+		default:
+			rest.ServeHTTP(w, r)
+		}
+	})
+}
+
+// readBody reads the body, all of it, into the exchange.
+func readBody(next http.Handler) http.Handler {
+	tooLarge := Error{Status: 413, Message: fmt.Sprintf("the body is over %d bytes", maxBody)}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := w.(*exchange)
+		var err error
+		switch {
+		case r.ContentLength > maxBody:
+			writeError(x, tooLarge)
+			return
+		case r.ContentLength < 0: // unknown
+			x.body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+		case r.ContentLength > 0:
+			x.body = make([]byte, r.ContentLength)
+			_, err = io.ReadFull(r.Body, x.body)
+		}
+		switch {
+		case err == nil && len(x.body) <= maxBody:
+			x.unread = false
+			next.ServeHTTP(x, r)
+			return
+		case err == nil:
+			err = tooLarge
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			err = Error{Status: 408, Message: "the body did not come in time"}
+		default:
+			err = Error{codeInvalidBody, "the body is cut short or badly chunked", 400}
+		}
+		x.body = nil
+		writeError(x, err.(Error))
+	})
+}
+
+// delay holds a request up for the latency of the service.
 func (a *api) delay(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.latency > 0 && under(r, "/v1") {
+		if a.latency > 0 {
 			wait(w, r, a.latency, a.stopping)
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// simulate makes a request under /v1 fail or wait: as its Prefer header says
-// or, if that says neither, as the standing fault does.
-func (a *api) simulate(next http.Handler) http.Handler {
+// wait holds a request up for d. It ends early when stopping is closed, and
+// with the request when the client leaves, which net/http notices because the
+// body has been read. The time limit for the answer restarts from then.
+func wait(w http.ResponseWriter, r *http.Request, d time.Duration, stopping <-chan struct{}) {
+	rc := http.NewResponseController(w)
+	rc.SetReadDeadline(time.Time{}) // when it passes, net/http thinks that the client has left
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-stopping:
+	case <-r.Context().Done():
+		panic(http.ErrAbortHandler)
+	}
+	rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+}
+
+// simulate makes a request fail or wait: as its Prefer header says or, if that
+// says neither, as the standing fault does.
+func (a *api) simulate(operation func(*http.Request) string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !under(r, "/v1") {
+		f := a.standing.Load()
+		prefer := preferences(r.Header["Prefer"])
+		if f == nil && prefer == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		f := a.standing.Load()
-		if prefer := preferences(r.Header["Prefer"]); len(prefer) > 0 {
+		name := operation(r)
+		deprecate(w, name)
+		if prefer != nil {
 			var err error
 			if f, err = parseFault(prefer); err != nil {
 				a.fail(w, err)
 				return
 			}
-			w.Header().Set("Preference-Applied", applied(prefer))
-		} else if !f.strikes(operationID(r)) {
+			w.Header().Set("Preference-Applied", f.applied(prefer))
+		} else if !f.strikes(name) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		if f.delay > 0 {
-			if r.ContentLength != 0 {
-				body, err := readBody(w, r)
-				if err != nil {
-					a.fail(w, err)
-					return
-				}
-				r.Body = io.NopCloser(bytes.NewReader(body))
-			}
 			wait(w, r, f.delay, a.stopping)
 		}
-		if f.status != 0 {
+		switch f.status {
+		case hangup:
+			panic(http.ErrAbortHandler)
+		case truncate:
+			w.(*exchange).truncated = true
+			next.ServeHTTP(w, r)
+		case 0:
+			next.ServeHTTP(w, r)
+		default:
 			f.answer(w)
-			return
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 
-// operationID returns the contract's name of what r asks for, or "".
-func operationID(r *http.Request) string {
-	read := r.Method == http.MethodGet || r.Method == http.MethodHead
-	switch dir, file := path.Split(r.URL.Path); {
-	case r.URL.Path == "/v1/pets" && read:
-		return "listPets"
-	case r.URL.Path == "/v1/pets" && r.Method == http.MethodPost:
-		return "createPet"
-	case dir == "/v1/pets/" && file != "" && read:
-		return "getPet"
-	}
-	return ""
+// clean tells whether p, a decoded path, is one that can be registered.
+func clean(p string) bool { return strings.HasPrefix(p, "/") && path.Clean(p) == p }
+
+// refuseUnclean answers 404 where next, a mux, would redirect to a cleaner
+// path, and refuses a target that is no path.
+func refuseUnclean(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case clean(r.URL.Path):
+			next.ServeHTTP(w, r)
+		case r.Method == http.MethodConnect && r.URL.Path == "":
+			w.Header().Set("Connection", "close")
+			writeError(w, Error{Status: 501, Message: "this service is no proxy"})
+		case r.RequestURI == "*": // the preface of HTTP/2 too
+			w.Header().Set("Connection", "close")
+			writeError(w, Error{Status: 400, Message: "the target * is for OPTIONS, and this service speaks HTTP/1.1"})
+		default:
+			notFound(w, r)
+		}
+	})
 }
 
-// handle makes op a handler: it parses the query into r.Form, and answers the
-// error that op returns.
-func (a *api) handle(op func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+func notFound(w http.ResponseWriter, r *http.Request) {
+	message := "no such path; the pets are at /v1/pets, without a slash at the end"
+	if strings.HasPrefix(r.URL.Path, "/__admin") {
+		message = "no such path; there are /__admin/reset, /__admin/fault and /__admin/requests"
+	}
+	writeError(w, Error{Status: 404, Message: message})
+}
+
+// refuseMethod answers 405: the path has these methods only.
+func refuseMethod(methods string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", methods)
+		writeError(w, Error{Status: 405, Message: "this path allows " + methods + " only"})
+	}
+}
+
+// handle makes do a handler: it parses the query, and answers the error that
+// do returns.
+func (a *api) handle(operation string, do func(*exchange, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		x := w.(*exchange)
+		deprecate(x, operation)
 		var err error
 		if r.URL.RawQuery != "" {
-			if r.Form, err = url.ParseQuery(r.URL.RawQuery); err != nil {
-				a.fail(w, Error{codeInvalidParameter, "the query is malformed: " + err.Error(), 400})
-				return
-			}
+			x.query, err = url.ParseQuery(r.URL.RawQuery)
 		}
-		if err = op(w, r); err != nil {
-			a.fail(w, err)
-		}
-	}
-}
-
-// fail answers err, an Error or an invalid. No message shows the key.
-func (a *api) fail(w http.ResponseWriter, err error) {
-	switch err := err.(type) {
-	case invalid:
-		err.given = strings.ReplaceAll(err.given, a.key, "<API_KEY>")
-		writeError(w, Error{err.code, err.Error(), 400})
-	case Error:
-		writeError(w, err)
-	}
-}
-
-// preference matches one preference in a Prefer header, with its parameters
-// (RFC 7240, section 2).
-var preference = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`([^,"]|"([^"\\]|\\.)*")+`)
-})
-
-// preferences returns code and delay as Prefer headers give them. The first of
-// each counts, and all other preferences are ignored.
-func preferences(headers []string) url.Values {
-	if headers == nil {
-		return nil
-	}
-	prefs := url.Values{}
-	for _, p := range preference().FindAllString(strings.Join(headers, ","), -1) {
-		p, _, _ = strings.Cut(p, ";")
-		name, value, _ := strings.Cut(p, "=")
-		name = strings.ToLower(strings.TrimSpace(name))
-		if (name == "code" || name == "delay") && !prefs.Has(name) {
-			prefs.Set(name, strings.Trim(strings.TrimSpace(value), `"`))
-		}
-	}
-	return prefs
-}
-
-// applied is the Preference-Applied header for what preferences returned.
-func applied(prefs url.Values) string {
-	var list []string
-	for _, name := range []string{"code", "delay"} {
-		if prefs.Has(name) {
-			list = append(list, name+"="+prefs.Get(name))
-		}
-	}
-	return strings.Join(list, ", ")
-}
-
-// parseFault parses code, from 400 to 599 or hangup; delay, from 0 to 30
-// seconds; times, 1 or more; and operation. Code or delay must be there.
-func parseFault(given url.Values) (*fault, error) {
-	f := &fault{forever: !given.Has("times")}
-	for name := range given {
-		if !slices.Contains([]string{"code", "delay", "times", "operation"}, name) {
-			return nil, invalid{codeInvalidParameter, "the parameter", name, "code, delay, times or operation"}
-		}
-		if _, err := single(given, name); err != nil {
-			return nil, err
-		}
-	}
-	if !given.Has("code") && !given.Has("delay") {
-		return nil, Error{codeInvalidParameter, "code or delay must be given", 400}
-	}
-	if code := given.Get("code"); code == "hangup" {
-		f.status = hangup
-	} else if given.Has("code") {
-		n, err := integer("", "", code, 400, 599)
 		if err != nil {
-			return nil, invalid{codeInvalidParameter, "code", code, "an integer from 400 to 599, or hangup"}
+			_, err = url.ParseQuery(hideKey(r.URL.RawQuery, a.key)) // the key may look like a bad escape
+			err = fmt.Errorf("the query is malformed: %w", cmp.Or(err, errors.New("it has a bad escape")))
+		} else {
+			err = do(x, r)
 		}
-		f.status = int(n)
-	}
-	if given.Has("delay") {
-		delay := given.Get("delay")
-		seconds, err := strconv.ParseFloat(delay, 64)
-		if err != nil || strings.Trim(delay, "0123456789.") != "" || seconds > 30 {
-			return nil, invalid{codeInvalidParameter, "delay", delay, "a number of seconds from 0 to 30, with decimals if need be"}
+		if err != nil {
+			a.fail(x, err)
 		}
-		f.delay = time.Duration(seconds * float64(time.Second))
 	}
-	times, err := queryInteger(given, "times", 0, 1, math.MaxInt64)
-	if err != nil {
-		return nil, err
-	}
-	f.left.Store(times)
-	f.operation = given.Get("operation")
-	if given.Has("operation") && !slices.Contains([]string{"listPets", "createPet", "getPet"}, f.operation) {
-		return nil, invalid{codeInvalidParameter, "operation", f.operation, "listPets, createPet or getPet"}
-	}
-	return f, nil
 }
 
-// queryInteger returns the integer parameter called name, or def without one.
-func queryInteger(query url.Values, name string, def, min, max int64) (int64, error) {
-	if !query.Has(name) {
-		return def, nil
+// invalidBody marks an error as one of the request's body.
+type invalidBody struct{ error }
+
+// fail answers err: an Error as it is, and any other with 400. No message shows
+// the key.
+func (a *api) fail(w http.ResponseWriter, err error) {
+	e := Error{Code: codeInvalidParameter, Status: 400}
+	if body, ok := err.(invalidBody); ok {
+		e.Code, err = codeInvalidBody, body.error
 	}
-	given, err := single(query, name)
+	switch err := err.(type) {
+	case invalid: // before it is shortened
+		err.name, err.given = hideKey(err.name, a.key), hideKey(err.given, a.key)
+		e.Message = err.Error()
+	case Error:
+		e = err
+		e.Message = hideKey(e.Message, a.key)
+	default:
+		e.Message = hideKey(err.Error(), a.key)
+	}
+	writeError(w, e)
+}
+
+// pages are buffers for listPets, for a page is written in pieces of bounded
+// size: its pets may take 6 MB, and a client need not read them.
+var pages = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 16<<10) }}
+
+// listPets answers a page of pets in ascending order of id and, when more
+// follow, a Link to the next page (contract, section 4.1; RFC 8288).
+func (a *api) listPets(x *exchange, r *http.Request) error {
+	limit, err := queryInteger(x.query, "limit", 20, 1, 100)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return integer(codeInvalidParameter, name, given, min, max)
+	after, err := queryInteger(x.query, "after", 0, math.MinInt64, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	status, err := queryStatus(x.query)
+	if err != nil {
+		return err
+	}
+
+	var room [100]record
+	pets, more := a.pets.list(room[:0], status, after, int(limit))
+	if more {
+		var next string
+		if x.query.Has("limit") {
+			next = "limit=" + x.query.Get("limit") + "&"
+		}
+		if status != "" {
+			next += "status=" + string(status) + "&"
+		}
+		x.Header().Set("Link", "</v1/pets?"+next+"after="+strconv.FormatInt(pets[len(pets)-1].id, 10)+`>; rel="next"`)
+	}
+	length := len("[]\n") + max(len(pets)-1, 0)
+	for _, p := range pets {
+		length += len(p.json)
+	}
+	writeHeader(x, 200, length)
+	page := pages.Get().(*bufio.Writer)
+	page.Reset(x)
+	defer func() {
+		page.Reset(nil)
+		pages.Put(page)
+	}()
+	page.WriteByte('[')
+	for i, p := range pets {
+		if i > 0 {
+			page.WriteByte(',')
+		}
+		page.WriteString(p.json)
+	}
+	page.WriteString("]\n")
+	page.Flush()
+	return nil
 }
 
 // queryStatus returns the parameter status, or "" without one.
@@ -419,180 +471,214 @@ func queryStatus(query url.Values) (PetStatus, error) {
 	if !query.Has("status") {
 		return "", nil
 	}
-	given, err := single(query, "status")
-	if err != nil {
+	if err := checkOnce(query, "status"); err != nil {
 		return "", err
 	}
-	return petStatus(codeInvalidParameter, given)
+	return petStatus(query.Get("status"))
 }
 
-// single returns the value of a parameter that may be given once.
-func single(query url.Values, name string) (string, error) {
-	if n := len(query[name]); n > 1 {
-		return "", invalid{codeInvalidParameter, name, fmt.Sprintf("given %d times", n), "given once"}
+// createPet adds a pet and answers it with its id and Location (contract,
+// section 4.2).
+func (a *api) createPet(x *exchange, r *http.Request) error {
+	if err := checkContentType(r.Header); err != nil {
+		return err
 	}
-	return query.Get(name), nil
-}
-
-// integer parses an integer as JSON spells it: no plus sign, no leading zero,
-// no fraction, no exponent.
-func integer(code, name, given string, min, max int64) (int64, error) {
-	n, err := strconv.ParseInt(given, 10, 64)
-	digits := strings.TrimPrefix(given, "-")
-	if err != nil || n < min || n > max || digits[0] == '+' || digits[0] == '0' && digits != "0" {
-		return 0, invalid{code, name, given, fmt.Sprintf("an integer from %d to %d", min, max)}
+	if !json.Valid(x.body) {
+		err := json.Unmarshal(x.body, new(json.RawMessage)) // tells why
+		return invalidBody{fmt.Errorf("the body is not JSON: %w", err)}
 	}
-	return n, nil
-}
-
-func petStatus(code, given string) (PetStatus, error) {
-	switch s := PetStatus(given); s {
-	case Available, Pending, Sold:
-		return s, nil
+	_, pet, err := parsePet(string(x.body), false)
+	if err != nil {
+		return invalidBody{err}
 	}
-	return "", invalid{code, "status", given, "available, pending or sold"}
+	p, err := a.pets.add(pet)
+	if err != nil {
+		return Error{Status: 507, Message: err.Error()}
+	}
+	x.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(p.id, 10))
+	writeJSON(x, 201, p.line())
+	return nil
 }
 
-// checkContentType tells whether a body of this type is JSON in UTF-8. curl
-// sends another type unless told.
-func checkContentType(given string) error {
-	if given == "" || given == "application/json" {
+// checkContentType tells whether a body is JSON in UTF-8, as far as its
+// headers tell. curl sends another Content-Type unless told.
+func checkContentType(h http.Header) error {
+	given, coding := strings.Join(h["Content-Type"], ","), strings.Join(h["Content-Encoding"], ",")
+	if (given == "" || given == "application/json") && coding == "" {
 		return nil
 	}
-	media, params, err := mime.ParseMediaType(given)
-	if err != nil || media != "application/json" || !strings.EqualFold(cmp.Or(params["charset"], "utf-8"), "utf-8") {
-		return Error{Status: 415, Message: "send the pet as JSON in UTF-8, with Content-Type: application/json (curl does with --json)"}
+	media, params, err := mime.ParseMediaType(cmp.Or(given, "application/json")) // fails for two of them
+	if err != nil || media != "application/json" || !strings.EqualFold(cmp.Or(params["charset"], "utf-8"), "utf-8") ||
+		!strings.EqualFold(cmp.Or(coding, "identity"), "identity") {
+		return Error{Status: 415, Message: "send JSON in UTF-8, with one Content-Type: application/json and no Content-Encoding (curl does with --json)"}
 	}
 	return nil
 }
 
-// readBody returns the request body, all of it: what closeUnread did is undone.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	var body []byte
-	var err error = new(http.MaxBytesError)
-	switch {
-	case r.ContentLength < 0: // unknown
-		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	case r.ContentLength <= maxBody:
-		body = make([]byte, r.ContentLength)
-		_, err = io.ReadFull(r.Body, body)
-	}
-	switch {
-	case err == nil:
-		w.Header().Del("Connection")
-		return body, nil
-	case errors.As(err, new(*http.MaxBytesError)):
-		return nil, Error{Status: 413, Message: fmt.Sprintf("the body is over %d bytes", maxBody)}
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, Error{Status: 408, Message: "the body did not come in time"}
-	default:
-		return nil, Error{codeInvalidBody, "the body is cut short or badly chunked", 400}
-	}
-}
-
-// parseNewPet parses the body of createPet.
-func parseNewPet(body []byte) (NewPet, error) {
-	if !json.Valid(body) {
-		err := json.Unmarshal(body, new(json.RawMessage)) // tells why
-		return NewPet{}, Error{codeInvalidBody, "the body is not JSON: " + err.Error(), 400}
-	}
-	m, err := members(string(body), "name", "categoryId", "status")
+// getPet answers one pet (contract, section 4.3).
+func (a *api) getPet(x *exchange, r *http.Request) error {
+	id, err := integer("petId", r.PathValue("petId"), math.MinInt64, math.MaxInt64)
 	if err != nil {
-		return NewPet{}, err
+		return err
 	}
-	return newPet(m)
+	p, ok := a.pets.get(id)
+	if !ok {
+		return Error{Status: 404, Message: fmt.Sprintf("there is no pet %d", id)}
+	}
+	writeJSON(x, 200, p.line())
+	return nil
 }
 
-// newPet returns the pet whose name, categoryId and status members returned.
-func newPet(m []string) (p NewPet, err error) {
-	if p.Name = unquote(m[0]); m[0][0] != '"' || strings.Contains(m[0], `\u`) && !wellFormed().MatchString(m[0]) {
-		return p, invalid{codeInvalidBody, "name", m[0], "a string of valid Unicode"}
-	}
-	if p.CategoryID, err = integer(codeInvalidBody, "categoryId", m[1], math.MinInt64, math.MaxInt64); err != nil {
-		return p, err
-	}
-	if m[2] != missing {
-		p.Status, err = petStatus(codeInvalidBody, unquote(m[2]))
-	}
-	return p, err
+// deprecation has the headers that tell in every answer of getPet that it is
+// deprecated, since 20 November 2026 (RFC 9745), and when it will be removed
+// (RFC 8594; contract, section 9).
+var deprecation = http.Header{
+	"Deprecation": {"@1795132800"},
+	"Sunset":      {"Thu, 05 Dec 2030 00:00:00 GMT"},
+	"Link":        {`</v1/pets>; rel="successor-version"`},
 }
 
-// missing stands for the value of a member that is not there. It is no JSON.
-const missing = "missing"
+// deprecate sets these headers if they are for the operation.
+func deprecate(w http.ResponseWriter, operation string) {
+	if operation == "getPet" {
+		maps.Copy(w.Header(), deprecation)
+	}
+}
 
-// members returns the values, as they are spelt in the JSON object s, of the
-// members with these names. It is for what encoding/json lets pass: names in
-// another case, members given twice, null, invalid UTF-8. Members with other
-// names are skipped. s is valid JSON, an object or not.
-func members(s string, names ...string) ([]string, error) {
-	s = strings.TrimSpace(s)
-	if s[0] != '{' {
-		return nil, invalid{codeInvalidBody, "the pet", s, "a JSON object"}
-	}
-	values := make([]string, len(names))
-	for i := range values {
-		values[i] = missing
-	}
-	for end := 0; s[end] != '}'; {
-		s = s[end+1:]
-		end = tokenEnd(s)
-		if s[end] == '}' {
-			break // the object is empty
+// listOrders stands for the path that the contract names in section 4.4
+// without showing its payload.
+func listOrders(*exchange, *http.Request) error {
+	return Error{Status: 501, Message: "the contract names this operation and shows no payload for it"}
+}
+
+// reset brings back the state after start or, for this once, that of the body,
+// a JSON array of pets as in a seed file.
+func (a *api) reset(x *exchange, r *http.Request) error {
+	seed := a.pets.seed
+	if len(x.body) > 0 {
+		err := checkContentType(r.Header)
+		if err != nil {
+			return err
 		}
-		quoted := strings.TrimSpace(s[:end])
-		name := unquote(quoted)
-		s = s[end+1:]
-		end = tokenEnd(s)
-		value := strings.TrimSpace(s[:end])
-		if !utf8.ValidString(quoted) || !utf8.ValidString(value) {
-			return nil, invalid{codeInvalidBody, name, "not UTF-8", "UTF-8"}
+		if seed, err = readSeed(bytes.NewReader(x.body)); err != nil {
+			return invalidBody{err}
 		}
-		if i := slices.Index(names, name); i >= 0 {
-			if values[i] != missing {
-				return nil, invalid{codeInvalidBody, name, "given twice", "given once"}
+	}
+	a.standing.Store(nil)
+	a.journal.clear()
+	a.pets.reset(seed)
+	x.WriteHeader(204)
+	return nil
+}
+
+// setFault replaces the standing fault.
+func (a *api) setFault(x *exchange, r *http.Request) error {
+	f, err := parseFault(x.query)
+	if err != nil {
+		return err
+	}
+	a.standing.Store(f)
+	x.WriteHeader(204)
+	return nil
+}
+
+func (a *api) clearFault(x *exchange, r *http.Request) error {
+	a.standing.Store(nil)
+	x.WriteHeader(204)
+	return nil
+}
+
+// journalReaders bounds how many answers of listRequests are under way, for
+// each keeps up to maxJournalSize in memory until its client has read it.
+var journalReaders = make(chan struct{}, 16)
+
+// listRequests answers the journal, one request a line. It encodes each entry
+// twice, so as to know the length without keeping what may take 50 MB.
+func (a *api) listRequests(x *exchange, r *http.Request) error {
+	select {
+	case journalReaders <- struct{}{}:
+		defer func() { <-journalReaders }()
+	case <-r.Context().Done():
+		panic(http.ErrAbortHandler)
+	}
+	entries, total := a.journal.all()
+	line := func(i int) []byte {
+		line := a.encodeEntry(entries[i])
+		if i < len(entries)-1 {
+			line = append(line, ',')
+		}
+		return append(line, '\n')
+	}
+	const begin = `{"requests":[` + "\n"
+	end := fmt.Sprintf(`],"meta":{"total":%d}}`+"\n", total)
+	length := len(begin) + len(end)
+	for i := range entries {
+		length += len(line(i))
+	}
+	writeHeader(x, 200, length)
+	io.WriteString(x, begin)
+	for i := range entries {
+		if _, err := x.Write(line(i)); err != nil {
+			return nil // the client has left, or it is a HEAD
+		}
+	}
+	io.WriteString(x, end)
+	return nil
+}
+
+// encodeEntry returns an entry of the journal as JSON, without the key.
+func (a *api) encodeEntry(e entry) []byte {
+	headers := map[string]string{}
+	if e.host != "" {
+		headers["Host"] = hideKey(e.host, a.key)
+	}
+	if e.chunked { // net/http takes this header out, as the one before
+		headers["Transfer-Encoding"] = "chunked"
+	}
+	for name, values := range e.header {
+		shown := make([]string, len(values))
+		for i, value := range values {
+			if shown[i] = hideKey(value, a.key); name == "Authorization" {
+				shown[i] = hideCredentials(value, a.key)
 			}
-			values[i] = value
 		}
+		headers[hideKey(name, a.key)] = strings.Join(shown, ", ")
 	}
-	return values, nil
+	return encode(struct {
+		Time    string            `json:"time"`
+		Method  string            `json:"method"`
+		URL     string            `json:"url"`
+		Headers map[string]string `json:"headers"`
+		Body    string            `json:"body"`
+		Status  int               `json:"status"`
+	}{
+		time.UnixMilli(e.time).UTC().Format("2006-01-02T15:04:05.000Z"), hideKey(e.method, a.key), hideKey(e.url, a.key),
+		headers, hideKey(string(e.body), a.key), e.status,
+	})
 }
 
-// tokenEnd returns where the name or value that s begins with ends: at the
-// next colon, comma or bracket of the object around it. s is valid JSON.
-func tokenEnd(s string) int {
-	depth, quoted := 0, false
-	for i := 0; ; i++ {
-		switch c := s[i]; {
-		case c == '\\':
-			i++ // only in strings
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case depth == 0 && (c == ':' || c == ',' || c == '}'):
-			return i
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
+func (a *api) clearRequests(x *exchange, r *http.Request) error {
+	a.journal.clear()
+	x.WriteHeader(204)
+	return nil
 }
 
-// wellFormed matches JSON strings but those that escape one half of a
-// surrogate pair alone: no UTF-8 can say that.
-var wellFormed = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^"([^\\]|\\[^u]|\\u([^dD]|[dD][0-7])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*"$`)
-})
+// health tells that the service is up.
+func health(x *exchange, r *http.Request) error {
+	writeJSON(x, 200, []byte(`{"status":"ok"}`+"\n"))
+	return nil
+}
 
-// unquote returns what a JSON string stands for, and other JSON as it is.
-func unquote(value string) string {
-	if value[0] != '"' {
-		return value
-	}
-	if !strings.Contains(value, `\`) {
-		return value[1 : len(value)-1]
-	}
-	var s string
-	json.Unmarshal([]byte(value), &s) // cannot fail: value is a JSON string
-	return s
+func describe(x *exchange, r *http.Request) error {
+	writeJSON(x, 200, openapi)
+	return nil
+}
+
+// showPage answers the page for browsers.
+func showPage(x *exchange, r *http.Request) error {
+	x.Header().Set("Content-Type", "text/html; charset=utf-8")
+	x.Header().Set("Content-Length", strconv.Itoa(len(page)))
+	x.WriteHeader(200)
+	x.Write(page)
+	return nil
 }

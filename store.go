@@ -2,11 +2,19 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // PetStatus tells whether a pet can be had (contract, section 2). The empty
@@ -19,6 +27,14 @@ const (
 	Pending   PetStatus = "pending"
 	Sold      PetStatus = "sold"
 )
+
+func petStatus(given string) (PetStatus, error) {
+	switch s := PetStatus(given); s {
+	case Available, Pending, Sold:
+		return s, nil
+	}
+	return "", invalid{name: "status", given: given, allowed: "available, pending or sold"}
+}
 
 // NewPet is the body of createPet (contract, section 2).
 type NewPet struct {
@@ -43,7 +59,7 @@ func (p Pet) appendJSON(b []byte) []byte {
 	b = append(b, `{"id":`...)
 	b = strconv.AppendInt(b, p.ID, 10)
 	b = append(b, `,"name":`...)
-	if strings.ContainsFunc(p.Name, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' }) {
+	if strings.ContainsFunc(p.Name, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c|1 == '\u2029' }) {
 		b = append(b, encode(p.Name)...)
 	} else {
 		b = append(b, '"')
@@ -60,11 +76,110 @@ func (p Pet) appendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
+// parsePet parses a pet: id is 0 if it has none, and for a pet that brings no
+// id of its own, as in a create, it is not looked at. It refuses what
+// encoding/json lets pass: names in another case, members given twice, null,
+// invalid UTF-8. Unknown members are skipped. object is valid JSON, an object
+// or not.
+func parsePet(object string, withID bool) (id int64, p NewPet, err error) {
+	const missing = "missing" // stands for the value of a member that is not there, and is no JSON
+	object = strings.TrimSpace(object)
+	rest, found := strings.CutPrefix(object, "{")
+	if !found {
+		return 0, p, invalid{name: "the pet", given: object, allowed: "a JSON object"}
+	}
+	values := [4]string{missing, missing, missing, missing}
+	for rest != "" {
+		var quoted, value string
+		if quoted, rest = cutToken(rest); quoted == "" {
+			break // the object is empty
+		}
+		value, rest = cutToken(rest)
+		name := unquote(quoted)
+		if !utf8.ValidString(quoted) || !utf8.ValidString(value) {
+			return 0, p, invalid{name: name, given: "not UTF-8", allowed: "UTF-8"}
+		}
+		i := slices.Index([]string{"name", "categoryId", "status", "id"}, name)
+		if i < 0 || name == "id" && !withID {
+			continue
+		}
+		if values[i] != missing {
+			return 0, p, invalid{name: name, given: "given twice", allowed: "given once"}
+		}
+		values[i] = value
+	}
+
+	name, categoryID, status := values[0], values[1], values[2]
+	if values[3] != missing {
+		// The largest int64 would leave no next id.
+		if id, err = integer("id", values[3], 1, math.MaxInt64-1); err != nil {
+			return 0, p, err
+		}
+	}
+	if name[0] != '"' || strings.Contains(name, `\u`) && !wellFormed.MatchString(name) {
+		return 0, p, invalid{name: "name", given: name, allowed: "a string of valid Unicode"}
+	}
+	p.Name = unquote(name)
+	if p.CategoryID, err = integer("categoryId", categoryID, math.MinInt64, math.MaxInt64); err != nil {
+		return 0, p, err
+	}
+	if status != missing {
+		p.Status, err = petStatus(unquote(status))
+	}
+	return id, p, err
+}
+
+// cutToken cuts the members of a JSON object behind their first name or value:
+// at the colon, the comma or the bracket that ends it. Behind the last value,
+// rest is empty.
+func cutToken(members string) (token, rest string) {
+	depth, quoted := 0, false
+	for i := 0; ; i++ {
+		switch c := members[i]; {
+		case c == '\\':
+			i++ // only in strings
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case depth == 0 && c == '}':
+			return strings.TrimSpace(members[:i]), ""
+		case depth == 0 && (c == ':' || c == ','):
+			return strings.TrimSpace(members[:i]), members[i+1:]
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+}
+
+// wellFormed matches JSON strings but those that escape one half of a
+// surrogate pair alone: no UTF-8 can say that.
+var wellFormed = regexp.MustCompile(`^"([^\\]|\\[^u]|\\u([^dD]|[dD][0-7])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*"$`)
+
+// unquote returns what a JSON string stands for, and other JSON as it is.
+func unquote(value string) string {
+	if value[0] != '"' {
+		return value
+	}
+	if !strings.Contains(value, `\`) {
+		return value[1 : len(value)-1]
+	}
+	var s string
+	json.Unmarshal([]byte(value), &s) // cannot fail: value is a JSON string
+	return s
+}
+
 // record is a pet as the store holds it: encoded once, when it is added,
 // because a pet never changes and is read more often than written.
 type record struct {
 	id   int64
 	json string
+}
+
+// line returns the pet on a line of its own.
+func (r record) line() []byte {
+	return append(append(make([]byte, 0, len(r.json)+1), r.json...), '\n')
 }
 
 // recordSize is what a record costs beside its JSON, in bytes, rounded up: its
@@ -74,17 +189,10 @@ const recordSize = 64
 // maxSize is how much the store holds, in bytes.
 const maxSize = 256 << 20
 
-// store holds the pets. Many goroutines may use it at once; what it returns
-// is theirs.
-type store struct {
-	// mu guards everything below.
-	mu sync.RWMutex
-	state
-	// seed is the state that reset goes back to.
-	seed state
-}
+// maxSeedPet is how much of a seed one pet may take, in bytes.
+const maxSeedPet = 4 << 20
 
-// state is what the store holds; the zero state holds nothing.
+// state is a set of pets; the zero state is empty.
 type state struct {
 	// pets has the records of each status in ascending order of id, and under
 	// "" those of all pets, so that every page is one stretch of one slice.
@@ -95,23 +203,12 @@ type state struct {
 	size int64
 }
 
-// newStore returns a store that starts with the pets of seed, which nobody may
-// use any more.
-func newStore(seed state) *store {
-	for _, records := range seed.pets {
-		slices.SortFunc(records, func(a, b record) int { return cmp.Compare(a.id, b.id) })
-	}
-	s := &store{seed: seed}
-	s.reset()
-	return s
-}
-
-// put appends p under this id, unless the store is full or has no id left.
+// put appends p under this id, unless the store is full.
 func (s *state) put(id int64, p NewPet) (record, bool) {
 	var buf [256]byte
 	rec := record{id, string(Pet{id, p}.appendJSON(buf[:0]))}
 	size := s.size + int64(len(rec.json)) + recordSize
-	if size > maxSize || id < 1 {
+	if size > maxSize {
 		return record{}, false
 	}
 	if s.pets == nil {
@@ -125,55 +222,230 @@ func (s *state) put(id int64, p NewPet) (record, bool) {
 	return rec, true
 }
 
-// add keeps p under the next id. It fails when the store is full.
-func (s *store) add(p NewPet) (record, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.put(s.lastID+1, p)
+// readSeed reads a JSON array of pets. Those without an id are numbered above
+// the largest one in it, in its order. The error names the place in it; it is
+// an invalid if a value is wrong. What is too large is refused while it is read.
+func readSeed(r io.Reader) (state, error) {
+	var s state
+	limited := &io.LimitedReader{R: r, N: maxSeedPet}
+	dec := json.NewDecoder(limited)
+	if token, err := dec.Token(); token != json.Delim('[') {
+		if errors.As(err, new(*fs.PathError)) {
+			return s, err // a folder, for one
+		}
+		return s, errors.New("not a JSON array")
+	}
+	n := 0 // number of the current pet, from 1
+	fail := func(err error) (state, error) {
+		place := fmt.Sprintf("pet %d: ", n)
+		if err, ok := err.(invalid); ok {
+			err.place = place
+			return s, err
+		}
+		return s, fmt.Errorf("%s%w", place, err)
+	}
+	full := errors.New("too large for the store")
+	type unnumbered struct {
+		n int
+		NewPet
+	}
+	var later []unnumbered
+	var laterSize int64          // what they take of maxSize at least
+	var taken map[int64]struct{} // nil while the ids ascend
+	var raw json.RawMessage
+	for ; dec.More(); limited.N = maxSeedPet {
+		n++
+		if err := dec.Decode(&raw); err != nil {
+			if limited.N <= 0 {
+				err = fmt.Errorf("it takes more than %d bytes", maxSeedPet)
+			}
+			return fail(err)
+		}
+		id, p, err := parsePet(string(raw), true)
+		if err != nil {
+			return fail(err)
+		}
+		if id == 0 {
+			laterSize += int64(len(p.Name)+len(`{"id":1,"name":"","categoryId":1}`)) + recordSize
+			if s.size+laterSize > maxSize {
+				return fail(full)
+			}
+			later = append(later, unnumbered{n, p})
+			continue
+		}
+		if id <= s.lastID && taken == nil {
+			taken = map[int64]struct{}{}
+			for _, rec := range s.pets[""] {
+				taken[rec.id] = struct{}{}
+			}
+		}
+		if _, again := taken[id]; again {
+			return fail(fmt.Errorf("id %d is given twice", id))
+		}
+		if taken != nil {
+			taken[id] = struct{}{}
+		}
+		if _, ok := s.put(id, p); !ok || s.size+laterSize > maxSize {
+			return fail(full)
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return s, fmt.Errorf("behind pet %d: the array does not end", n)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return s, fmt.Errorf("behind pet %d: something follows the array", n)
+	}
+	for _, records := range s.pets {
+		slices.SortFunc(records, func(a, b record) int { return cmp.Compare(a.id, b.id) })
+	}
+	for _, p := range later {
+		n = p.n
+		if s.lastID == math.MaxInt64-1 {
+			return fail(errors.New("there is no id left for it"))
+		}
+		if _, ok := s.put(s.lastID+1, p.NewPet); !ok {
+			return fail(full)
+		}
+	}
+	return s, nil
 }
 
-// reset goes back to the seed. The records are shared with it, but not the
-// space behind them: the first pet added moves a slice to a place of its own.
-func (s *store) reset() {
+// store holds the pets in two layers: those that it began with, which nobody
+// changes, and those that were added since, whose ids are larger. Many
+// goroutines may use it at once; what it returns is theirs.
+type store struct {
+	// seed is what the process began with.
+	seed state
+	// mu guards everything below.
+	mu sync.RWMutex
+	// base is what the last reset began with.
+	base state
+	// state has the pets added since. Its size and lastID count those of base.
+	state
+}
+
+// newStore returns a store that begins with seed.
+func newStore(seed state) *store {
+	s := &store{seed: seed}
+	s.reset(seed)
+	return s
+}
+
+// reset begins anew with base.
+func (s *store) reset(base state) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state = s.seed
-	s.pets = map[PetStatus][]record{}
-	for status, records := range s.seed.pets {
-		s.pets[status] = slices.Clip(records)
+	s.base = base
+	s.state = state{lastID: base.lastID, size: base.size}
+}
+
+// add keeps p under the next id.
+func (s *store) add(p NewPet) (record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lastID == math.MaxInt64 {
+		return record{}, errors.New("there is no id left")
 	}
+	rec, ok := s.put(s.lastID+1, p)
+	if !ok {
+		return record{}, fmt.Errorf("the store is full: it holds %d bytes", maxSize)
+	}
+	return rec, nil
 }
 
 // get returns the pet with this id, if there is one.
 func (s *store) get(id int64) (record, bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	pets := s.pets[""]
-	i := sort.Search(len(pets), func(i int) bool { return pets[i].id >= id })
-	if i == len(pets) || pets[i].id != id {
-		return record{}, false
-	}
-	return pets[i], true
+	var room [1]record
+	pets, _ := s.list(room[:0], "", id-1, 1)
+	return room[0], len(pets) > 0 && pets[0].id == id
 }
 
-// list appends to page a JSON array of the pets with this status, or of all
-// pets for "", in ascending order of id: those whose id is above after, at most
-// limit. When more follow, last is the id of the last one; otherwise it is 0.
-func (s *store) list(page []byte, status PetStatus, after int64, limit int) (_ []byte, last int64) {
+// list appends to page the pets with this status, or all pets for "", in
+// ascending order of id: those whose id is above after, at most limit, and
+// tells whether more follow.
+func (s *store) list(page []record, status PetStatus, after int64, limit int) (_ []record, more bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	pets := s.pets[status]
-	pets = pets[sort.Search(len(pets), func(i int) bool { return pets[i].id > after }):]
-	if len(pets) > limit {
-		pets = pets[:limit]
-		last = pets[limit-1].id
-	}
-	page = append(page, '[')
-	for i, p := range pets {
-		if i > 0 {
-			page = append(page, ',')
+	for _, pets := range [...][]record{s.base.pets[status], s.pets[status]} {
+		pets = pets[sort.Search(len(pets), func(i int) bool { return pets[i].id > after }):]
+		if more = len(pets) > limit-len(page); more {
+			return append(page, pets[:limit-len(page)]...), true
 		}
-		page = append(page, p.json...)
+		page = append(page, pets...)
 	}
-	return append(page, "]\n"...), last
+	return page, false
+}
+
+// entry is a request in the journal, as net/http has read it: nothing is
+// copied or encoded until somebody reads the journal.
+type entry struct {
+	time              int64 // when it came, in milliseconds since 1970
+	method, url, host string
+	header            map[string][]string
+	chunked           bool
+	body              []byte // empty if none came or none was read
+	status            int    // of the answer, 0 if none was sent
+	size              int    // what the entry takes of maxJournalSize
+}
+
+// The bounds of the journal: the number of its entries, and the bytes of their
+// urls, headers and bodies.
+const (
+	maxJournal     = 1000
+	maxJournalSize = 8 << 20
+)
+
+// journal holds the last requests. Many goroutines may use it at once.
+type journal struct {
+	// mu guards everything below.
+	mu sync.Mutex
+	// ring has count entries, from first on.
+	ring         [maxJournal]entry
+	first, count int
+	// size is what they take of maxJournalSize.
+	size int
+	// total counts the requests since the journal was cleared, those that are gone too.
+	total int
+}
+
+// add appends e. The oldest entries make room for it.
+func (j *journal) add(e entry) {
+	e.size = len(e.method) + len(e.url) + len(e.host) + len(e.body)
+	for name, values := range e.header {
+		for _, value := range values {
+			e.size += len(name) + len(value) + 100
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.count == maxJournal || j.size+e.size > maxJournalSize {
+		oldest := &j.ring[j.first]
+		j.size -= oldest.size
+		*oldest = entry{}
+		j.first = (j.first + 1) % maxJournal
+		j.count--
+	}
+	j.ring[(j.first+j.count)%maxJournal] = e
+	j.count++
+	j.size += e.size
+	j.total++
+}
+
+// all returns the entries, the oldest first, and the number of all requests
+// since the journal was cleared.
+func (j *journal) all() ([]entry, int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	entries := make([]entry, j.count)
+	for i := range entries {
+		entries[i] = j.ring[(j.first+i)%maxJournal]
+	}
+	return entries, j.total
+}
+
+func (j *journal) clear() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ring = [maxJournal]entry{}
+	j.first, j.count, j.size, j.total = 0, 0, 0, 0
 }
