@@ -22,6 +22,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -504,6 +505,7 @@ func TestCreates(t *testing.T) {
 		{"an omitted status stays absent", postBare, bare},
 		{"Unicode, escapes and white space", postOdd, odd},
 		{"id and unknown members are ignored", postPlain, plain},
+		{"Content-Encoding identity", "POST /v1/pets\nContent-Encoding: Identity\n\n{" + rex, rex},
 		{"64 KiB", create + strings.Repeat(" ", maxBody-len(pet)), pet[1:]},
 	} {
 		rules = append(rules, []string{c[0], c[1], answer(1, c[2]), "GET /v1/pets", `200 [{"id":1,` + c[2] + "]", "GET /v1/pets/1", `200 {"id":1,` + c[2] + going})
@@ -541,6 +543,19 @@ func TestKey(t *testing.T) {
 		{"the scheme in any case", with + "bEARER   " + testKey, "200 []"},
 		{"other paths need none", "GET /nothing\nAuthorization", noPath},
 	})
+}
+
+// Every key that a header can carry works.
+func TestKeys(t *testing.T) {
+	visible := ""
+	for c := '!'; c <= '~'; c++ {
+		visible += string(c)
+	}
+	for name, key := range map[string]string{"one letter": "k", "every visible character": visible, "4096 bytes": strings.Repeat("k", 4096)} {
+		t.Run(name, func(t *testing.T) {
+			startKey(t, key).rules(t, [][]string{{"key", "GET /v1/pets", "200 []"}, {"wrong key", "GET /v1/pets\nAuthorization: Bearer x" + key, wrongKey}})
+		})
+	}
 }
 
 // api/openapi.json and the service tell the same: each documented status of
@@ -680,6 +695,7 @@ func TestCommandLine(t *testing.T) {
 	}
 	defer taken.Close()
 	const badKey = "PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters: no space, no control character"
+	const noAddress = "-addr is empty; it must be host:port, as 127.0.0.1:8080, or :8080 for every interface"
 	failure := func(message string) string { return `^time=\S+ level=ERROR msg="?` + message + `"?\n$` }
 	for _, c := range []struct {
 		name           string
@@ -695,10 +711,19 @@ func TestCommandLine(t *testing.T) {
 		{"bad quiet", []string{"-quiet=5"}, "", 2, "^$", failure(`invalid boolean value .*; -h lists the flags`)},
 		{"latency below 0", []string{"-latency", "-1ns"}, "", 2, "^$", failure("invalid value for -latency: it must be from 0 to 30s; -h lists the flags")},
 		{"latency over 30s", []string{"-latency", "30.1s"}, "", 2, "^$", failure("invalid value for -latency: it must be from 0 to 30s; -h lists the flags")},
+		{"latency without a unit", []string{"-latency", "150"}, "", 2, "^$", failure(`invalid value .*150.* for flag -latency: parse error; a duration has a unit, as 150ms or 2s; -h lists the flags`)},
 		{"stray argument", []string{"-quiet", "stray"}, "", 2, "^$", failure("unexpected argument stray; -h lists the flags")},
-		{"address in use", []string{"-addr", taken.Addr().String()}, "k", 1, "^$", failure("listen tcp .*" + taken.Addr().String() + ": .*address.*in use.*")},
+		{"address in use", []string{"-addr", taken.Addr().String()}, "k", 1, "^$", failure("listen tcp .*" + taken.Addr().String() + ": .*address.*in use; -addr 127.0.0.1:0 takes a free port")},
+		{"address empty", []string{"-addr", ""}, "k", 1, "^$", failure(noAddress)},
+		{"address of a colon", []string{"-addr", ":"}, "k", 1, "^$", failure(noAddress)},
+		{"address of a port alone", []string{"-addr", "8081"}, "k", 1, "^$", failure("listen tcp: address 8081: missing port in address; write -addr 127.0.0.1:8081, or -addr :8081 for every interface")},
 		{"address without a port", []string{"-addr", "nonsense"}, "k", 1, "^$", failure("listen tcp: address nonsense: missing port in address")},
 		{"address of another machine", []string{"-addr", "192.0.2.1:0"}, "k", 1, "^$", failure("listen tcp 192.0.2.1:0: .*")},
+		{"key with a space inside", nil, "k k", 1, "^$", failure(badKey)},
+		{"key with a letter that is no ASCII", nil, "ké", 1, "^$", failure(badKey)},
+		{"key with DEL", nil, "k\x7f", 1, "^$", failure(badKey)},
+		{"key of 4097 bytes", nil, strings.Repeat("k", 4097), 1, "^$", failure(badKey)},
+		{"seed that is a folder", []string{"-seed", os.TempDir()}, "k", 1, "^$", failure("read " + regexp.QuoteMeta(os.TempDir()) + ": is a directory")},
 		{"key with a space", nil, " k", 1, "^$", failure(badKey)},
 		{"key with a control character", nil, "k\nk", 1, "^$", failure(badKey)},
 	} {
@@ -732,6 +757,8 @@ func TestLog(t *testing.T) {
 		{"escapes stay", line + `method=DELETE path="/v1/pets/1?a%20b%0A=%22" status=405`, "DELETE /v1/pets/1?a%20b%0A=%22"},
 		{"key in path and query", line + `method=GET path=/x/<API_KEY>?<API_KEY> status=404`, "GET /x/" + testKey + "?" + testKey},
 		{"escaped key", line + `method=GET path=/x/<API_KEY>%0a status=404`, "GET /x/corr%65ct-horse%0a"},
+		{"escaped key beside a malformed escape", line + `method=GET path="/v1/pets?x=%zz&key=<API_KEY>&y=%" status=400`, "GET /v1/pets?x=%zz&key=%63orrect-horse&y=%"},
+		{"key escaped twice", line + `method=GET path="/x?a=%2563orrect-horse&b=<API_KEY>&c=<API_KEY>" status=404`, "GET /x?a=%2563orrect-horse&b=%63orrect-hors%65&c=" + testKey},
 		{"key as method", line + `method=<API_KEY> path=/v1/pets status=405`, testKey + " /v1/pets"},
 		{"wrong key", line + `method=GET path=/v1/pets status=401`, "GET /v1/pets\nAuthorization: Bearer not-the-key"},
 		{"a line a request", line + "method=GET path=/v1/pets status=200\n" + line + "method=GET path=/x status=404", "GET /v1/pets", "GET /x"},
@@ -747,6 +774,22 @@ func TestLog(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a short key is no secret", func(t *testing.T) {
+		s := startKey(t, "e")
+		s.play(t, "GET /healthz?the=key", `200 {"status":"ok"}`)
+		s.stop()
+		if got, want := s.stderr.String(), `method=GET path="/healthz?the=key" status=200`; !strings.Contains(got, want) {
+			t.Errorf("the log lacks %s: %s", want, got)
+		}
+	})
+	t.Run("a key with an escape in it", func(t *testing.T) {
+		s := startKey(t, "abc%64efgh")
+		s.call(t, "GET /x?abc%64efgh&abc%2564efgh&abcdefgh")
+		s.stop()
+		if got, want := s.stderr.String(), `path=/x?<API_KEY>&<API_KEY>&abcdefgh`; !strings.Contains(got, want) {
+			t.Errorf("the log lacks %s: %s", want, got)
+		}
+	})
 	t.Run("quiet", func(t *testing.T) {
 		s := start(t, "-quiet")
 		s.call(t, "GET /v1/pets")
@@ -758,35 +801,64 @@ func TestLog(t *testing.T) {
 }
 
 // A stderr that nobody reads keeps no request waiting: lines are lost once
-// 1 MiB of them is kept, and when somebody reads again, the log tells so. It
-// does not keep the process from ending either.
+// 1 MiB of them is kept, and when somebody reads again, a line tells how many.
+// The others are there, whole and in order. It does not keep the process from
+// ending either.
 func TestLogUnread(t *testing.T) {
 	r, w := io.Pipe()
 	s := startTo(t, w, testKey)
-	request := "GET /v1/pets?x=" + strings.Repeat("x", 32<<10)
-	for range 40 { // 1.25 MiB
-		s.play(t, request, "200 []")
-	}
 	in := bufio.NewReader(r)
-	lines := 0
-	last := within(t, "the line that tells of lost ones", func() string {
-		for {
-			line, err := in.ReadString('\n')
-			if err != nil || strings.Contains(line, "level=WARN") {
-				return line
-			}
-			lines++
+	number := regexp.MustCompile(`level=INFO msg=request method=GET path="/v1/pets\?n=(\d+)(x*)" status=200\n$`)
+	told := regexp.MustCompile(`level=WARN msg="log lines are lost, as nobody read them" lines=(\d+)\n$`)
+	for round := range 2 {
+		for n := range 70 { // 2.2 MiB
+			s.play(t, fmt.Sprintf("GET /v1/pets?n=%d%s", n, strings.Repeat("x", 32<<10)), "200 []")
 		}
-	})
-	m := regexp.MustCompile(`level=WARN msg="log lines are lost, as nobody read them" lines=(\d+)\n$`).FindStringSubmatch(last)
-	if m == nil {
-		t.Fatalf("the log says %q", last)
+		lines, previous := 0, -1
+		lost := within(t, "the line that tells of lost ones", func() string {
+			for {
+				line, err := in.ReadString('\n')
+				if err != nil {
+					return err.Error()
+				}
+				if m := told.FindStringSubmatch(line); m != nil {
+					return m[1]
+				}
+				m := number.FindStringSubmatch(line)
+				if m == nil || len(m[2]) != 32<<10 {
+					return line
+				}
+				n, _ := strconv.Atoi(m[1])
+				if n <= previous {
+					return line
+				}
+				lines, previous = lines+1, n
+			}
+		})
+		if n, err := strconv.Atoi(lost); err != nil || lines+n != 70 || lines < 1<<20/(33<<10) {
+			t.Fatalf("round %d: %d lines and %.200s lost, of 70", round, lines, lost)
+		}
 	}
-	if lost, _ := strconv.Atoi(m[1]); lines+lost != 40 || lost == 0 {
-		t.Errorf("%d lines and %d lost, of 40", lines, lost)
-	}
-	s.call(t, request)
+	s.call(t, "GET /v1/pets")
 	s.stop() // with a line that nobody reads
+}
+
+// Who begins to read the log when the service ends gets it all.
+func TestLogReadAtTheEnd(t *testing.T) {
+	r, w := io.Pipe()
+	s := startTo(t, w, testKey)
+	s.play(t, "GET /v1/pets", "200 []", "GET /x", noPath)
+	read := make(chan string, 1)
+	go func() {
+		s.refused(t)
+		b, _ := io.ReadAll(r)
+		read <- string(b)
+	}()
+	s.stop()
+	w.Close()
+	if got := within(t, "the log", func() string { return <-read }); strings.Count(got, "msg=request") != 2 {
+		t.Errorf("the log is %q", got)
+	}
 }
 
 // A reader of the log that leaves does not end the process.
@@ -823,6 +895,68 @@ func TestSignals(t *testing.T) {
 			}
 			if err := s.wait(t); err != nil {
 				t.Errorf("%v\n%s", err, stderr)
+			}
+		})
+	}
+}
+
+// A second signal ends the process at once, whatever is in flight.
+func TestSecondSignal(t *testing.T) {
+	s := execute(t, nil)
+	s.dialUpload(t)
+	s.cmd.Process.Signal(syscall.SIGTERM)
+	s.refused(t)
+	s.cmd.Process.Signal(syscall.SIGTERM)
+	if err := s.wait(t); err == nil || err.Error() != "signal: terminated" {
+		t.Errorf("the process ended with %v", err)
+	}
+}
+
+// A signal stops a start that still reads its seed: exit code 0, and no URL.
+func TestSignalWhileSeeding(t *testing.T) {
+	fifo := mkfifo(t)
+	for name, signal := range map[string]os.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": os.Interrupt} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command(build(t), "-addr", "127.0.0.1:0", "-seed", fifo)
+			var stdout lockedBuffer
+			cmd.Stdout = &stdout
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { cmd.Process.Kill() })
+			seed := within(t, "the service to open its seed", func() *os.File { f, _ := os.OpenFile(fifo, os.O_WRONLY, 0); return f })
+			defer seed.Close()
+			io.WriteString(seed, "["+pet)
+			cmd.Process.Signal(signal)
+			if err := within(t, "the end of the process", cmd.Wait); err != nil || stdout.String() != "" {
+				t.Errorf("it ended with %v, stdout %q", err, &stdout)
+			}
+		})
+	}
+}
+
+// GOGC and GOMEMLIMIT win over what the service sets.
+func TestCollector(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+	for _, c := range []struct {
+		name, gogc, gomemlimit string
+		percent                int
+		limit                  int64
+	}{
+		{"neither", "", "", 400, memoryLimit},
+		{"GOGC", "77", "", 77, memoryLimit},
+		{"GOMEMLIMIT", "", "900MiB", 400, 900 << 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			debug.SetGCPercent(77) // as the runtime does at its start
+			debug.SetMemoryLimit(900 << 20)
+			getenv := func(name string) string {
+				return map[string]string{"PETSTORE_API_KEY": "k", "GOGC": c.gogc, "GOMEMLIMIT": c.gomemlimit}[name]
+			}
+			run(context.Background(), []string{"-addr", ""}, getenv, nil, io.Discard, io.Discard)
+			if percent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(-1); percent != c.percent || limit != c.limit {
+				t.Errorf("percent %d, limit %d", percent, limit)
 			}
 		})
 	}
@@ -1064,7 +1198,11 @@ func TestPrefer(t *testing.T) {
 		{"delay and code", get + "delay=0.01,code=418", "418 im_a_teapot" + simulated + "\nPreference-Applied: code=418, delay=0.01"},
 		{"delay and code of a create", "POST /v1/pets\nPrefer: code=418, delay=.01\n\n" + pet, "418 im_a_teapot" + simulated + "\nPreference-Applied: code=418, delay=.01", "GET /v1/pets", "200 []"},
 		{"delay of a create", "POST /v1/pets\nPrefer: delay=0.01\n\n" + pet, created(1) + "\nPreference-Applied: delay=0.01"},
-		{"delay of a body too long", "POST /v1/pets\nPrefer: delay=0.01\n\n" + strings.Repeat(" ", maxBody+1), "413 request_entity_too_large: the body is over 65536 bytes\nConnection: close"},
+		{"a body too long comes before code", "POST /v1/pets\nPrefer: code=503\n\n" + strings.Repeat(" ", maxBody+1), tooLong},
+		{"getPet's headers on a simulated error", "GET /v1/pets/1\nPrefer: code=418", "418 im_a_teapot" + simulated + strings.Replace(going, "\nSunset", "\nPreference-Applied: code=418\nSunset", 1)},
+		{"getPet's headers on a bad Prefer", "GET /v1/pets/1\nPrefer: code=x", code("x") + going},
+		{"a quote that is not closed", get + "code=418, example=\"a, code=500", teapot, get + "x=\"a, code=418", "200 []"},
+		{"a body too long comes before delay", "POST /v1/pets\nPrefer: delay=0.01\n\n" + strings.Repeat(" ", maxBody+1), tooLong},
 		{"other preferences are ignored", get + "wait=5, return=minimal, example=\"code=500, code=501\"", "200 []"},
 		{"quotes, parameters and the first of two", get + "example=\"a\\\",code=500\";x, respond-async\nPrefer: Code = \"418\" ; q=1, code=999", teapot},
 		{"no such path", "GET /v1/nothing\nPrefer: code=418", teapot},
@@ -1093,6 +1231,7 @@ func TestStandingFault(t *testing.T) {
 		fault   = "PUT /__admin/fault?"
 		down    = "503 service_unavailable" + simulated + "\nRetry-After: 1"
 		creates = fault + "code=503&delay=0.001&times=2&operation=createPet"
+		lists   = fault + "code=503&times=1&operation=listPets"
 		gets    = fault + "code=500&operation=getPet"
 	)
 	s.rulesOnce(t, [][]string{
@@ -1120,6 +1259,11 @@ func TestStandingFault(t *testing.T) {
 		{"a delay alone", create, created(1), fault + "delay=0&operation=listPets", "204", "GET /v1/pets/2", noPet(2), "GET /v1/pets", "200 [" + onePet + "]"},
 		{"a new one replaces it", fault + "code=503", "204", gets, "204", "GET /v1/pets", "200 []"},
 		{"cleared", fault + "code=503", "204", "DELETE /__admin/fault", "204", "DELETE /__admin/fault", "204", "HEAD /v1/pets", "200"},
+		{"a body too long does not count", creates, "204", "POST /v1/pets\n\n" + strings.Repeat(" ", maxBody+1), tooLong, create, down, create, down, create, created(1)},
+		{"listPets, not an escaped slash", lists, "204", "GET /v1%2Fpets", noPath, "GET /v1/pets", down, "GET /v1/pets", "200 []"},
+		{"listPets, escaped letters", lists, "204", "GET /v1/%70ets", down, "GET /v1/pets", "200 []"},
+		{"getPet, an escaped slash in the petId", gets, "204", "GET /v1/pets/1%2F2", "500 internal_server_error" + simulated + going},
+		{"getPet, not a dot", gets, "204", "GET /v1/pets/.", noPath, "GET /v1/pets/%2e%2e", noPath},
 		{"cleared by reset", fault + "code=503", "204", "POST /__admin/reset", "204", "GET /v1/pets", "200 []"},
 	})
 	const neither = "400 invalid_parameter: code or delay must be given, in the query: /__admin/fault?code=503"
@@ -1138,6 +1282,8 @@ func TestStandingFault(t *testing.T) {
 		{"refused: code twice", "code=500&code=500", badParameter("code", "given 2 times", "given once")},
 		{"refused: operation twice", "code=500&operation=getPet&operation=", badParameter("operation", "given 2 times", "given once")},
 		{"refused: unknown parameter", "code=500&time=1", badParameter("the parameter", "time", "code, delay, retry-after, skip, times or operation")},
+		{"refused: several things, told in one order", "zz=1&times=0&aa=1&code=1&code=2&delay=x", badParameter("the parameter", "aa", "code, delay, retry-after, skip, times or operation")},
+		{"refused: several values, told in one order", "times=0&times=1&code=1&code=2&delay=x", badParameter("code", "given 2 times", "given once")},
 		{"refused: malformed query", "code=500&%", `400 invalid_parameter: the query is malformed: invalid URL escape "%"`},
 	} {
 		rules = append(rules, []string{c[0], fault + "code=503", "204", strings.TrimSuffix(fault+c[1], "?"), c[2], "GET /v1/pets", down})
@@ -1173,7 +1319,11 @@ func TestStandingFault(t *testing.T) {
 func TestDelay(t *testing.T) {
 	const long = "HTTP/1.1\n" + withKey + "Prefer: delay=30\n"
 	const list, post = "GET /v1/pets " + long + "\n", "POST /v1/pets " + long + "Content-Length: 27\n\n" + pet
-	for name, send := range map[string]string{"list whose client leaves": list, "create whose client leaves": post} {
+	for name, send := range map[string]string{
+		"list whose client leaves":           list,
+		"create whose client leaves":         post,
+		"chunked create whose client leaves": "POST /v1/pets " + long + "Transfer-Encoding: chunked\n\n1b\n" + pet + "\n0\n\n",
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
 			c := s.dial(t, send)
@@ -1208,7 +1358,19 @@ func TestLatency(t *testing.T) {
 		{"not reset", "POST /__admin/reset", "204"},
 		{"not other paths", "GET /v1x", noPath},
 		{"not without the key", "GET /v1/pets\nAuthorization", noKey},
-		{"not before the body has come", "POST /v1/pets\n\n" + strings.Repeat(" ", maxBody+1), "413 request_entity_too_large: the body is over 65536 bytes\nConnection: close"},
+		{"not before the body has come", "POST /v1/pets\n\n" + strings.Repeat(" ", maxBody+1), tooLong},
+	})
+	t.Run("a create whose client leaves is not done", func(t *testing.T) {
+		a := quietAPI(state{})
+		stopping := make(chan struct{})
+		a.latency, a.stopping = time.Hour, stopping
+		s := listen(t, a, nil)
+		c := s.dial(t, "POST /v1/pets HTTP/1.1\n"+withKey+"Content-Length: 27\n\n"+pet)
+		waiting(t, 1)
+		c.Close()
+		waiting(t, 0)
+		close(stopping) // ends every wait
+		s.play(t, "GET /v1/pets", "200 []")
 	})
 	for _, c := range [][3]string{
 		{"list", "GET /v1/pets HTTP/1.1\n" + withKey + "\n", "HTTP/1.1 200 OK\n"},
@@ -1234,6 +1396,8 @@ func TestErrors(t *testing.T) {
 	limit := func(given string) string { return badParameter("limit", given, "an integer from 1 to 100") }
 	status := func(given string) string { return badParameter("status", given, "available, pending or sold") }
 	const malformed = "400 invalid_parameter: the query is malformed: invalid "
+	startKey(t, "12345678").rules(t, [][]string{{"petId that is the key, a number", "GET /v1/pets/12345678", "404 not_found: there is no pet <API_KEY>" + going}})
+	startKey(t, "%zzabcdef").rules(t, [][]string{{"a key like a malformed escape", "GET /v1/pets?%zzabcdef", "400 invalid_parameter: the query is malformed: it has a bad escape"}})
 	start(t).rules(t, [][]string{
 		{"limit 0", "GET /v1/pets?limit=0", limit("0")},
 		{"limit 101", "GET /v1/pets?limit=101", limit("101")},
@@ -1251,6 +1415,8 @@ func TestErrors(t *testing.T) {
 		{"limit just not shortened", "GET /v1/pets?limit=" + strings.Repeat("ä", 40), limit(strings.Repeat("ä", 40))},
 		{"limit with the key", "GET /v1/pets?limit=a" + testKey, limit("a<API_KEY>")},
 		{"limit with the key at the cut", "GET /v1/pets?limit=" + strings.Repeat("a", 39) + testKey, limit(strings.Repeat("a", 39) + "<…")},
+		{"limit with the escaped key", "GET /v1/pets?limit=%2563orrect-horse", limit("<API_KEY>")},
+		{"petId that is the key", "GET /v1/pets/" + testKey, badParameter("petId", "<API_KEY>", "an integer") + going},
 		{"limit twice", "GET /v1/pets?limit=1&limit=1", badParameter("limit", "given 2 times", "given once")},
 		{"status in capitals", "GET /v1/pets?status=Sold", status("Sold")},
 		{"status empty", "GET /v1/pets?status=", status("empty")},
@@ -1298,7 +1464,6 @@ func TestBadCreates(t *testing.T) {
 		notUTF8  = " is not UTF-8; it must be UTF-8"
 		notJSON  = "the body is not JSON: "
 		charset  = "415 unsupported_media_type: send JSON in UTF-8, with one Content-Type: application/json and no Content-Encoding (curl does with --json)"
-		tooBig   = "413 request_entity_too_large: the body is over 65536 bytes\nConnection: close"
 	)
 	var rules [][]string
 	for _, c := range [][3]string{
@@ -1325,6 +1490,8 @@ func TestBadCreates(t *testing.T) {
 		{"unknown member not UTF-8", "{\"name\":\"a\",\"categoryId\":1,\"x\":[\"\xed\xa0\x80\"]}", "x" + notUTF8},
 		{"member not UTF-8", "{\"name\":\"a\",\"categoryId\":1,\"\xff\":1}", "\ufffd" + notUTF8},
 		{"member not UTF-8 with an escape", "{\"name\":\"a\",\"categoryId\":1,\"\xff\\n\":1}", "\ufffd\n" + notUTF8},
+		{"member that is the key, not UTF-8", "{\"" + testKey + "\":\"\xff\"}", "<API_KEY>" + notUTF8},
+		{"long member not UTF-8", "{\"" + strings.Repeat("m", 41) + "\":\"\xff\"}", strings.Repeat("m", 40) + "…" + notUTF8},
 		{"name twice", `{"name":"a","name":"a","categoryId":1}`, "name" + twice},
 		{"name twice, once escaped", `{"name":"a","n\u0061me":"a","categoryId":1}`, "name" + twice},
 		{"categoryId missing", `{"name":"a"}`, "categoryId is missing" + anInt},
@@ -1347,11 +1514,15 @@ func TestBadCreates(t *testing.T) {
 	}
 	rules = append(rules, [][]string{
 		{"Content-Type text", "POST /v1/pets\nContent-Type: text/plain\n\n{}", charset},
+		{"Content-Type twice", "POST /v1/pets\nContent-Type: application/json\nContent-Type: application/json\n\n" + pet, charset},
+		{"Content-Type twice, the second one bad", "POST /v1/pets\nContent-Type: application/json; charset=utf-8\nContent-Type: text/plain\n\n" + pet, charset},
+		{"Content-Encoding gzip", "POST /v1/pets\nContent-Encoding: gzip\n\n" + pet, charset},
+		{"Content-Encoding identity and gzip", "POST /v1/pets\nContent-Encoding: identity\nContent-Encoding: gzip\n\n" + pet, charset},
 		{"Content-Type form", "POST /v1/pets\nContent-Type: application/x-www-form-urlencoded\n\n{}", charset},
 		{"charset latin1", "POST /v1/pets\nContent-Type: application/json; charset=latin1\n\n{}", charset},
 		{"charset without a value", "POST /v1/pets\nContent-Type: application/json; charset\n\n{}", charset},
-		{"spaces over 64 KiB", "POST /v1/pets\n\n" + strings.Repeat(" ", maxBody+1), tooBig},
-		{"pet over 64 KiB", "POST /v1/pets\n\n" + `{"name":"` + strings.Repeat("a", maxBody) + `","categoryId":1}`, tooBig},
+		{"spaces over 64 KiB", "POST /v1/pets\n\n" + strings.Repeat(" ", maxBody+1), tooLong},
+		{"pet over 64 KiB", "POST /v1/pets\n\n" + `{"name":"` + strings.Repeat("a", maxBody) + `","categoryId":1}`, tooLong},
 	}...)
 	for i := range rules {
 		rules[i] = append(rules[i], "GET /v1/pets", "200 []", create, created(1))
@@ -1373,6 +1544,7 @@ func TestRawHTTP(t *testing.T) {
 		locked  = "HTTP/1.1 401 Unauthorized\n" + closed + `{"code":"unauthorized","message":"send the API key in one header: Authorization: Bearer <API_KEY>","status":401}` + "\n"
 		tooBig  = "HTTP/1.1 413 Request Entity Too Large\n" + closed + `{"code":"request_entity_too_large","message":"the body is over 65536 bytes","status":413}` + "\n"
 		badBody = "HTTP/1.1 400 Bad Request\n" + closed + `{"code":"invalid_body","message":"the body is cut short or badly chunked","status":400}` + "\n"
+		tooLong = "HTTP/1.1 431 Request Header Fields Too Large\n" + closed + `{"code":"request_header_fields_too_large","message":"431 Request Header Fields Too Large","status":431}` + "\n"
 		star    = "HTTP/1.1 400 Bad Request\n" + closed + `{"code":"bad_request","message":"the target * is for OPTIONS, and this service speaks HTTP/1.1","status":400}` + "\n"
 		proxy   = "HTTP/1.1 501 Not Implemented\n" + closed + `{"code":"not_implemented","message":"this service is no proxy","status":501}` + "\n"
 		noMore  = "HTTP/1.1 417 Expectation Failed\n" + closed + `{"code":"expectation_failed","message":"Expectation Failed","status":417}` + "\n"
@@ -1387,6 +1559,13 @@ func TestRawHTTP(t *testing.T) {
 		{"asterisk form", "GET * HTTP/1.1\n" + withKey + closed, star},
 		{"the preface of HTTP 2", "PRI * HTTP/2.0\n\nSM\n\n", star},
 		{"chunked", post + "Transfer-Encoding: chunked\n" + closed + "5\n" + pet[:5] + "\n16\n" + pet[5:] + "\n0\n\n", made},
+		{"64 KiB in chunks", post + "Transfer-Encoding: chunked\n" + closed + "10000\n" + pet + strings.Repeat(" ", maxBody-len(pet)) + "\n0\n\n", made},
+		{"64 KiB and a byte in chunks", post + "Transfer-Encoding: chunked\n" + closed + "10001\n" + pet + strings.Repeat(" ", maxBody+1-len(pet)) + "\n0\n\n", tooBig},
+		{"a body of no chunks", post + "Transfer-Encoding: chunked\n" + closed + "0\n\n", "HTTP/1.1 400 Bad Request\n" + closed + `{"code":"invalid_body","message":"the body is not JSON: unexpected end of JSON input","status":400}` + "\n"},
+		{"a GET with a body keeps its connection", get + "Content-Length: 2\n\n{}" + get + closed, "HTTP/1.1 200 OK\n\n[]\n" + list},
+		{"CONNECT to a path", "CONNECT /v1/pets HTTP/1.1\n" + withKey + closed, "HTTP/1.1 405 Method Not Allowed\nAllow: GET, HEAD, POST\n" + closed + `{"code":"method_not_allowed","message":"this path allows GET, HEAD, POST only","status":405}` + "\n"},
+		{"headers of 64 KiB", get + "X: " + strings.Repeat("x", 64<<10-200) + "\n" + closed, list},
+		{"headers of 65 KiB and what net/http adds", get + "X: " + strings.Repeat("x", 69<<10) + "\n\n", tooLong},
 		{"expect", post + "Expect: 100-continue\nContent-Length: 27\n" + closed + pet, "HTTP/1.1 100 Continue\n\n" + made},
 		{"expect without a key", "POST /v1/pets HTTP/1.1\nHost: x\nExpect: 100-continue\nContent-Length: 27\n\n", locked},
 		{"no key, no body", "POST /v1/pets HTTP/1.1\nHost: x\nContent-Length: 27\n\n", locked},
@@ -1401,7 +1580,7 @@ func TestRawHTTP(t *testing.T) {
 		{"transfer coding", post + "Transfer-Encoding: gzip\n\n", "HTTP/1.1 501 Not Implemented\n" + closed + `{"code":"not_implemented","message":"Unsupported transfer encoding","status":501}` + "\n"},
 		{"expectation", get + "Expect: more\n\n", noMore},
 		{"expectation in HTTP 1.0", "GET /v1/pets HTTP/1.0\nExpect: more\n\n", noMore},
-		{"large headers", get + "X: " + strings.Repeat("x", 70<<10) + "\n\n", "HTTP/1.1 431 Request Header Fields Too Large\n" + closed + `{"code":"request_header_fields_too_large","message":"431 Request Header Fields Too Large","status":431}` + "\n"},
+		{"large headers", get + "X: " + strings.Repeat("x", 70<<10) + "\n\n", tooLong},
 		{"gone", "POST /v1/pets HTTP/1.1\nHo" + leave, badRequest},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -1438,9 +1617,9 @@ func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	t.Run("limits", func(t *testing.T) {
 		srv := newServer(quietAPI(state{}))
-		got := []time.Duration{srv.ReadHeaderTimeout, srv.ReadTimeout, srv.WriteTimeout, srv.IdleTimeout}
-		if want := []time.Duration{5 * time.Second, 15 * time.Second, time.Minute, 2 * time.Minute}; !slices.Equal(got, want) {
-			t.Errorf("time limits for headers, request, response, idle: %v, want %v", got, want)
+		got := []time.Duration{srv.ReadHeaderTimeout, srv.ReadTimeout, srv.WriteTimeout, srv.IdleTimeout, drainTimeout, linger}
+		if want := []time.Duration{5 * time.Second, 15 * time.Second, time.Minute, 2 * time.Minute, 10 * time.Second, time.Second / 2}; !slices.Equal(got, want) {
+			t.Errorf("time limits for headers, request, response, idle, stop, unread body: %v, want %v", got, want)
 		}
 	})
 	quick := listen(t, quietAPI(state{}), func(srv *http.Server) { srv.ReadHeaderTimeout = 500 * time.Millisecond })
@@ -1479,14 +1658,52 @@ func TestLinger(t *testing.T) {
 	s := listen(t, quietAPI(state{}), func(srv *http.Server) { srv.ReadTimeout = 0 })
 	for name, send := range map[string]string{
 		"no key":         "POST /v1/pets HTTP/1.1\nHost: x\nContent-Length: 27\n\n",
+		"preflight":      "OPTIONS /v1/pets HTTP/1.1\nHost: x\nContent-Length: 27\n\n",
 		"no such method": "POST /healthz HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n5\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := rest(t, s.dial(t, send)); !strings.HasPrefix(got, "HTTP/1.1 40") {
+			if got := rest(t, s.dial(t, send)); !strings.HasPrefix(got, "HTTP/1.1 40") && !strings.HasPrefix(got, "HTTP/1.1 204") {
 				t.Errorf("%q\n got %q", send, got)
 			}
 		})
 	}
+}
+
+// A client that sends all of a long body before it reads gets to see the
+// answer, even if it wants the connection closed.
+func TestLongBody(t *testing.T) {
+	s := start(t)
+	for _, c := range [][3]string{
+		{"too long", "POST /v1/pets HTTP/1.1\n" + withKey, "HTTP/1.1 413 "},
+		{"no key", "POST /v1/pets HTTP/1.1\nHost: x\n", "HTTP/1.1 401 "},
+		{"no such method", "POST /healthz HTTP/1.1\nHost: x\n", "HTTP/1.1 405 "},
+	} {
+		body := strings.Repeat("x", 3000000)
+		for name, rest := range map[string]string{"Content-Length": "Content-Length: 3000000\n\n" + body, "chunked": "Transfer-Encoding: chunked\n\n2dc6c0\n" + body + "\n0\n\n"} {
+			t.Run(c[0]+", "+name, func(t *testing.T) {
+				send := strings.ReplaceAll(c[1]+"Connection: close\n"+rest, "\n", "\r\n")
+				together(40, func(int) {
+					conn := s.dial(t, "")
+					if _, err := io.WriteString(conn, send); err != nil {
+						t.Error(err)
+					}
+					if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || !strings.HasPrefix("HTTP/1.1 "+resp.Status, c[2]) {
+						t.Errorf("got %v %v, want %s", resp, err, c[2])
+					} else if _, err := io.ReadAll(resp.Body); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A header that is made to be read again and again costs no more than its length.
+func TestLongPrefer(t *testing.T) {
+	s := start(t)
+	together(8, func(int) {
+		s.play(t, "GET /v1/pets\nPrefer: \""+strings.Repeat(`\"`, 30000), "200 []")
+	})
 }
 
 // A bug is a 500 with its stack in the log, and no end of the service.
@@ -1514,13 +1731,80 @@ func TestFullStore(t *testing.T) {
 	})
 }
 
-// A client that creates for ever fills the store up to its bound, and the
-// process stays under 1 GiB.
+// A seed that the store cannot hold is refused while it is read, and so is a
+// pet that is too large for a seed.
+func TestEndlessSeed(t *testing.T) {
+	fill := strings.Repeat("x", 60<<10)
+	t.Parallel()
+	for _, c := range []struct {
+		name, begin string
+		pet         func(i int) string
+		want        string // a regular expression
+		at, over    int    // what is taken of it, in MiB
+	}{
+		{"pets with ids", "[", func(i int) string { return fmt.Sprintf(`{"id":%d,"name":"%s","categoryId":1},`, i+1, fill) }, `: pet \d+: too large for the store$`, 255, 262},
+		{"pets without ids", "[", func(int) string { return `{"name":"` + fill + `","categoryId":1},` }, `: pet \d+: too large for the store$`, 255, 262},
+		{"a pet without end", `[{"name":"`, func(int) string { return fill }, `: pet 1: it takes more than 4194304 bytes$`, 3, 9},
+		{"spaces without end", "[" + pet + ",", func(int) string { return strings.Repeat(" ", len(fill)) }, `: pet 2: it takes more than 4194304 bytes$`, 3, 9},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fifo := mkfifo(t)
+			wrote := make(chan int, 1)
+			go func() {
+				f, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+				if err != nil {
+					return
+				}
+				defer f.Close()
+				n, err := io.WriteString(f, c.begin)
+				for i := 0; err == nil && n < 1<<30; i++ {
+					var more int
+					more, err = io.WriteString(f, c.pet(i))
+					n += more
+				}
+				wrote <- n >> 20
+			}()
+			var out, log lockedBuffer
+			code := within(t, "the end of the service", func() int {
+				return run(context.Background(), []string{"-seed", fifo}, env(testKey), nil, &out, &log)
+			})
+			stdout, stderr := out.String(), log.String()
+			line := regexp.MustCompile(`msg="([^"]*)"`).FindStringSubmatch(stderr)
+			if code != 1 || stdout != "" || line == nil || !regexp.MustCompile(c.want).MatchString(line[1]) {
+				t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+			}
+			if n := within(t, "the end of writing", func() int { return <-wrote }); n < c.at || n > c.over {
+				t.Errorf("it took %d MiB", n)
+			}
+		})
+	}
+}
+
+// A create is as cheap behind a large seed as without one, after a reset too.
+func TestCreateBehindSeed(t *testing.T) {
+	seed := state{}
+	for id := int64(1); id <= 1000000; id++ {
+		seed.put(id, NewPet{})
+	}
+	s := newStore(seed)
+	for range 2 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s.add(NewPet{})
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+			t.Errorf("a create allocates %d bytes", n)
+		}
+		s.reset(seed)
+	}
+}
+
+// Whatever clients do with a full store, the process stays under 1 GiB.
 func TestMemory(t *testing.T) {
 	s := execute(t, nil, "-quiet")
 	body := `{"name":"` + strings.Repeat("x", 60<<10) + `","categoryId":1}`
 	var created atomic.Int64
-	together(4, func(int) {
+	together(4, func(int) { // a client that creates for ever
 		for created.Load() <= maxSize/(60<<10) && strings.HasPrefix(s.call(t, "POST /v1/pets\n\n"+body), "201 ") {
 			created.Add(1)
 		}
@@ -1531,14 +1815,34 @@ func TestMemory(t *testing.T) {
 	if got := s.call(t, "GET /v1/pets?limit=1&after=4000"); !strings.HasPrefix(got, `200 [{"id":4001,`) {
 		t.Errorf("%.100s", got)
 	}
-	if got := s.call(t, "POST /__admin/reset"); got != "204" {
-		t.Error(got)
-	}
-	if got := s.call(t, "POST /v1/pets\n\n"+body); !strings.HasPrefix(got, `201 {"id":1,`) {
-		t.Errorf("%.100s", got)
+	conns := make([]net.Conn, 300) // that read nothing of their pages of 6 MB
+	for i := range conns {
+		conns[i] = s.dial(t, fmt.Sprintf("GET /v1/pets?limit=100&after=%d HTTP/1.1\n%s\n", i*10, withKey))
+		if n, err := conns[i].Read(make([]byte, 1)); err != nil { // the page is under way
+			t.Fatal(n, err)
+		}
 	}
 	if peak := resident(t, s, "VmHWM"); peak < 256 || peak > 1024 {
 		t.Errorf("resident memory reached %d MiB", peak)
+	}
+	for _, c := range conns {
+		c.Close()
+	}
+	s.play(t, "POST /__admin/reset", "204")
+	if got := s.call(t, "POST /v1/pets\n\n"+body); !strings.HasPrefix(got, `201 {"id":1,`) {
+		t.Errorf("%.100s", got)
+	}
+}
+
+// A million pets take as much memory as README.md tells: loaded, and under load.
+func TestMillion(t *testing.T) {
+	s := execute(t, nil, "-quiet", "-seed", seedPets(t, 1000000))
+	if m := resident(t, s, "VmRSS"); m > 200 {
+		t.Errorf("loaded they take %d MiB", m)
+	}
+	newLoad(t, s.addr, "GET /v1/pets?limit=100 HTTP/1.1\r\n"+strings.ReplaceAll(withKey, "\n", "\r\n")+"\r\n").send(t, 40000)
+	if m := resident(t, s, "VmHWM"); m > 400 {
+		t.Errorf("under load they take %d MiB", m)
 	}
 }
 
@@ -2086,6 +2390,7 @@ const (
 	noKey      = "401 unauthorized: send the API key in one header: Authorization: Bearer <API_KEY>\nWww-Authenticate: Bearer realm=\"petstore\""
 	wrongKey   = "401 invalid_token: this is not the API key that the service was started with\nWww-Authenticate: Bearer realm=\"petstore\", error=\"invalid_token\""
 	fullStore  = "507 insufficient_storage: the store is full: it holds 268435456 bytes"
+	tooLong    = "413 request_entity_too_large: the body is over 65536 bytes\nConnection: close"
 	badRequest = "HTTP/1.1 400 Bad Request\nConnection: close\n\n" + `{"code":"bad_request","message":"400 Bad Request","status":400}` + "\n"
 )
 
@@ -2311,6 +2616,9 @@ func rest(t testing.TB, c net.Conn) string {
 	b, err := io.ReadAll(c)
 	if err != nil {
 		t.Errorf("%v behind %q", err, b)
+	}
+	if answers := regexp.MustCompile(`HTTP/1\.[01] [2-5]`).FindAll(b, -1); bytes.Count(b, []byte("\r\nDate: ")) != len(answers) {
+		t.Errorf("an answer without a Date: %q", b)
 	}
 	return regexp.MustCompile(`(Date|Content-Length|Content-Type: application/json|Www-Authenticate).*\n`).ReplaceAllString(strings.ReplaceAll(string(b), "\r\n", "\n"), "")
 }
@@ -2588,6 +2896,17 @@ type process struct {
 	out *bufio.Reader
 }
 
+// mkfifo makes a named pipe, and returns its path.
+func mkfifo(t testing.TB) string {
+	t.Helper()
+	need(t, "mkfifo")
+	fifo := filepath.Join(t.TempDir(), "pets.json")
+	if out, err := exec.Command("mkfifo", fifo).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return fifo
+}
+
 // execute runs the built service with testKey, until the test ends at the latest.
 func execute(t testing.TB, stderr io.Writer, args ...string) *process {
 	t.Helper()
@@ -2643,7 +2962,7 @@ func resident(t testing.TB, p *process, which string) int {
 }
 
 // need skips the test where a program is not installed.
-func need(t *testing.T, program string) {
+func need(t testing.TB, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
 		t.Skipf("%s is not installed", program)

@@ -27,8 +27,12 @@ const version = "1.0.0"
 
 func main() {
 	signal.Ignore(syscall.SIGPIPE) // who reads the log may leave
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	ctx, cancel := context.WithCancel(context.Background())
+	signals, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(signals, func() {
+		stop() // so that a second signal ends the process at once
+		cancel()
+	})
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
