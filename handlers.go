@@ -275,8 +275,6 @@ func (a *api) delay(next http.Handler) http.Handler {
 // with the request when the client leaves, which net/http notices because the
 // body has been read. The time limit for the answer restarts from then.
 func wait(w http.ResponseWriter, r *http.Request, d time.Duration, stopping <-chan struct{}) {
-	rc := http.NewResponseController(w)
-	rc.SetReadDeadline(time.Time{}) // when it passes, net/http thinks that the client has left
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -285,7 +283,7 @@ func wait(w http.ResponseWriter, r *http.Request, d time.Duration, stopping <-ch
 	case <-r.Context().Done():
 		panic(http.ErrAbortHandler)
 	}
-	rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }
 
 // simulate makes a request fail or wait: as its Prefer header says or, if that

@@ -845,19 +845,22 @@ func TestLogUnread(t *testing.T) {
 
 // Who begins to read the log when the service ends gets it all.
 func TestLogReadAtTheEnd(t *testing.T) {
-	r, w := io.Pipe()
-	s := startTo(t, w, testKey)
-	s.play(t, "GET /v1/pets", "200 []", "GET /x", noPath)
-	read := make(chan string, 1)
-	go func() {
-		s.refused(t)
-		b, _ := io.ReadAll(r)
-		read <- string(b)
-	}()
-	s.stop()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := execute(t, w)
 	w.Close()
-	if got := within(t, "the log", func() string { return <-read }); strings.Count(got, "msg=request") != 2 {
-		t.Errorf("the log is %q", got)
+	for range 20 { // 640 KiB, more than a pipe keeps
+		s.play(t, "GET /v1/pets?x="+strings.Repeat("x", 32<<10), "200 []")
+	}
+	s.cmd.Process.Signal(syscall.SIGTERM)
+	s.refused(t)
+	if log := within(t, "the log", func() string { b, _ := io.ReadAll(r); return string(b) }); strings.Count(log, "xxx status=200\n")+strings.Count(log, "xxx\" status=200\n") != 20 {
+		t.Errorf("the log has %d bytes and ends in %q", len(log), log[max(0, len(log)-100):])
+	}
+	if err := s.wait(t); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -1314,6 +1317,25 @@ func TestStandingFault(t *testing.T) {
 	})
 }
 
+// However many requests ask at once, a fault strikes exactly as often as it says.
+func TestStrikes(t *testing.T) {
+	f, err := parseFault(url.Values{"code": {"503"}, "skip": {"1000"}, "times": {"100000"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var struck atomic.Int64
+	together(8, func(int) {
+		for range 100000 {
+			if f.strikes("listPets") {
+				struck.Add(1)
+			}
+		}
+	})
+	if n := struck.Load(); n != 100000 {
+		t.Errorf("it strikes %d times", n)
+	}
+}
+
 // A delayed request holds nobody up, ends with its client, and is answered at
 // once when the service stops.
 func TestDelay(t *testing.T) {
@@ -1565,7 +1587,7 @@ func TestRawHTTP(t *testing.T) {
 		{"a GET with a body keeps its connection", get + "Content-Length: 2\n\n{}" + get + closed, "HTTP/1.1 200 OK\n\n[]\n" + list},
 		{"CONNECT to a path", "CONNECT /v1/pets HTTP/1.1\n" + withKey + closed, "HTTP/1.1 405 Method Not Allowed\nAllow: GET, HEAD, POST\n" + closed + `{"code":"method_not_allowed","message":"this path allows GET, HEAD, POST only","status":405}` + "\n"},
 		{"headers of 64 KiB", get + "X: " + strings.Repeat("x", 64<<10-200) + "\n" + closed, list},
-		{"headers of 65 KiB and what net/http adds", get + "X: " + strings.Repeat("x", 69<<10) + "\n\n", tooLong},
+		{"headers of 65 KiB and what net/http adds", get + "X: " + strings.Repeat("x", 65<<10+4096-500) + "\n\n", tooLong},
 		{"expect", post + "Expect: 100-continue\nContent-Length: 27\n" + closed + pet, "HTTP/1.1 100 Continue\n\n" + made},
 		{"expect without a key", "POST /v1/pets HTTP/1.1\nHost: x\nExpect: 100-continue\nContent-Length: 27\n\n", locked},
 		{"no key, no body", "POST /v1/pets HTTP/1.1\nHost: x\nContent-Length: 27\n\n", locked},
@@ -1716,6 +1738,15 @@ func TestPanic(t *testing.T) {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("the log lacks %s:\n%.3000s", part, log)
 		}
+	}
+}
+
+// What net/http has to say of itself is a line of the log.
+func TestErrorLog(t *testing.T) {
+	log := new(lockedBuffer)
+	newServer(&api{log: slog.New(slog.NewTextHandler(log, nil))}).ErrorLog.Print("http: Accept error")
+	if !strings.HasSuffix(log.String(), ` level=WARN msg="http: Accept error"`+"\n") {
+		t.Errorf("the log is %q", log)
 	}
 }
 
