@@ -1322,29 +1322,6 @@ func TestStandingFault(t *testing.T) {
 	})
 }
 
-// When requests ask at the very same time, a fault strikes as often as it says.
-func TestStrikes(t *testing.T) {
-	faults := make([]fault, 20000)
-	for i := range faults {
-		faults[i].times = 1
-	}
-	var struck, arrived atomic.Int64
-	together(2, func(int) {
-		for i := range faults {
-			arrived.Add(1)
-			for arrived.Load() < int64(2*i+2) { // until both are there
-				runtime.Gosched()
-			}
-			if faults[i].strikes("listPets") {
-				struck.Add(1)
-			}
-		}
-	})
-	if n := int(struck.Load()); n != len(faults) {
-		t.Errorf("%d faults strike %d times", len(faults), n)
-	}
-}
-
 // A delayed request holds nobody up, ends with its client, and is answered at
 // once when the service stops.
 func TestDelay(t *testing.T) {
