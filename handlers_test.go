@@ -1801,14 +1801,13 @@ func TestEndlessSeed(t *testing.T) {
 				}
 				wrote <- n >> 20
 			}()
-			var out, log lockedBuffer
-			code := within(t, "the end of the service", func() int {
-				return run(context.Background(), []string{"-seed", fifo}, env(testKey), nil, &out, &log)
-			})
-			stdout, stderr := out.String(), log.String()
-			line := regexp.MustCompile(`msg="([^"]*)"`).FindStringSubmatch(stderr)
-			if code != 1 || stdout != "" || line == nil || !regexp.MustCompile(c.want).MatchString(line[1]) {
-				t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+			var stdout, stderr lockedBuffer
+			cmd := command(t, build(t), "-seed", fifo)
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			err := within(t, "the end of the service", cmd.Run)
+			line := regexp.MustCompile(`msg="([^"]*)"`).FindStringSubmatch(stderr.String())
+			if err == nil || err.Error() != "exit status 1" || stdout.String() != "" || line == nil || !regexp.MustCompile(c.want).MatchString(line[1]) {
+				t.Errorf("%v, stdout %q, stderr %q", err, &stdout, &stderr)
 			}
 			if n := within(t, "the end of writing", func() int { return <-wrote }); n < c.at || n > c.over {
 				t.Errorf("it took %d MiB", n)
