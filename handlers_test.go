@@ -130,7 +130,7 @@ func TestReadmeOrphans(t *testing.T) {
 		{"a shell is killed", "sh", `echo "$base"; kill -9 $$`, nil},
 		{"a Go test is killed", "go", `println(line); me, _ := os.FindProcess(os.Getpid()); me.Kill(); select {}`, nil},
 		{"a Go test panics", "go", `println(line); go panic("crash"); select {}`, nil}, // in another goroutine: no Cleanup runs
-		{"a Go test takes too long", "go", `println(line); <-time.After(time.Hour)`, []string{"go", "test", "-timeout", "1s", "client_test.go"}},
+		{"a Go test takes too long", "go", `println(line); <-time.After(time.Hour)`, []string{"go", "test", "-timeout", "2s", "client_test.go"}},
 		// node --test would go on reading from the process that it has started for the file.
 		{"node is killed", "js", `console.log(String(base)); process.kill(process.pid, "SIGKILL");`, []string{"node", "client.test.mjs"}},
 		{"Python is killed", "python", `        print(self.url, flush=True); os.kill(os.getpid(), 9)`, nil},
@@ -875,7 +875,6 @@ func TestStdin(t *testing.T) {
 		c, in := s.dialUpload(t)
 		io.WriteString(s.in, "what comes before the end does not matter\n")
 		s.play(t, "GET /healthz", `200 {"status":"ok"}`)
-		client.CloseIdleConnections()
 		s.in.Close()
 		s.refused(t)
 		io.WriteString(c, pet)
