@@ -40,109 +40,118 @@ import (
 func TestReadmeConsole(t *testing.T) {
 	need(t, "sh")
 	need(t, "curl")
-	s, real, shown := startReadme(t)
-	started := s.stderr.String() + "http://" + s.addr + "/v1"
+	const address, randomKey = "127.0.0.1:8080", "5f0c2ae1b7d94e3c8a6610f2d3b4c5e6"
 	home := t.TempDir()
 	os.WriteFile(filepath.Join(home, ".curlrc"), []byte("silent\n"), 0o600) // no progress meter
 	script := "exec 2>&1\n"
-	var names, commands, want []string
+	type step struct {
+		name, command, want, printed string
+		shown                        *strings.Replacer // turns what the run has into what README.md shows
+	}
+	var steps []step
+	var s *service             // that the commands talk to
 	number := map[string]int{} // of the commands below a heading
 	for _, block := range readme(t, "console") {
 		for _, part := range strings.Split("\n"+block.code, "\n$ ")[1:] {
 			command, output, _ := strings.Cut(strings.TrimSpace(part), "\n")
 			number[block.heading]++
-			names, commands, want = append(names, fmt.Sprint(block.heading, " ", number[block.heading])), append(commands, command), append(want, output)
-			if command != "go run ." { // this is the service that runs already
-				script += command + "\n"
+			step := step{name: fmt.Sprint(block.heading, " ", number[block.heading]), command: command, want: output}
+			if key, found := strings.CutSuffix(command, "go run ."); found {
+				s = startKey(t, strings.TrimPrefix(strings.TrimSpace(key), "PETSTORE_API_KEY="))
+				step.printed = s.stderr.String() + "http://" + s.addr + "/v1"
+			} else {
+				script += strings.ReplaceAll(command, address, s.addr) + "\n"
 			}
 			script += "printf '\\036'\n"
+			step.shown = strings.NewReplacer(s.addr, address, "\r", "")
+			if len(s.key) == len(randomKey) {
+				step.shown = strings.NewReplacer(s.addr, address, s.key, randomKey)
+			}
+			steps = append(steps, step)
 		}
 	}
-	cmd := command(t, "sh", "-c", real.Replace(script))
+	cmd := command(t, "sh", "-c", script)
+	cmd.Dir = home
 	cmd.Env = append(os.Environ(), "CURL_HOME="+home)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	outputs := strings.Split(string(out), "\036")
-	outputs[0] = started
-	date := regexp.MustCompile(`Date: .*`)
-	for i, name := range names {
-		t.Run(name, func(t *testing.T) {
-			got, want := date.ReplaceAllString(strings.TrimSpace(shown.Replace(outputs[i])), "Date"), date.ReplaceAllString(want[i], "Date")
-			if got != want {
-				t.Errorf("$ %s\n got %s\nwant %s", commands[i], got, want)
+	varies := regexp.MustCompile(`(Date: ).*|("time":")[^"]*|(curl/)[0-9.]*`)
+	for i, printed := range strings.Split(string(out), "\036")[:len(steps)] {
+		step := steps[i]
+		t.Run(step.name, func(t *testing.T) {
+			got := varies.ReplaceAllString(strings.TrimSpace(step.shown.Replace(step.printed+printed)), "$1$2$3")
+			if want := varies.ReplaceAllString(step.want, "$1$2$3"); got != want {
+				t.Errorf("$ %s\n got %s\nwant %s", step.command, got, want)
 			}
 		})
 	}
 }
 
 // The recipes of README.md run as they stand in a folder beside the clone.
+// Where the service cannot start, they show what it says.
 func TestReadmeRecipes(t *testing.T) {
-	dir := t.TempDir()
-	clone := filepath.Join(dir, "petstore")
-	os.MkdirAll(filepath.Join(clone, "api"), 0o755)
-	for _, pattern := range []string{"*.go", "go.mod", "api/*"} {
-		files, _ := filepath.Glob(pattern)
-		for _, name := range files {
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.HasSuffix(name, "_test.go") {
-				os.WriteFile(filepath.Join(clone, name), b, 0o600)
-			}
-		}
-	}
-	if err := os.Link(build(t), filepath.Join(clone, "petstore")); err != nil {
+	beside := besideClone(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, recipe := range []struct {
-		language, file string
-		run            []string
-	}{
-		{"sh", "recipe.sh", []string{"sh", "recipe.sh"}},
-		{"go", "client_test.go", []string{"go", "test", "client_test.go"}},
-		{"js", "client.test.mjs", []string{"node", "--test", "client.test.mjs"}},
-		{"python", "test_client.py", []string{"python3", "-W", "error", "test_client.py"}},
-	} {
-		blocks := slices.DeleteFunc(readme(t, recipe.language), func(b block) bool {
-			return strings.Contains(b.code, "go test ") // what brought us here
+	defer taken.Close()
+	for language, r := range recipes {
+		blocks := r.blocks(t, language)
+		if len(blocks) != 1 {
+			t.Fatalf("there are %d recipes in %s, want 1", len(blocks), language)
+		}
+		t.Run(language, func(t *testing.T) {
+			out, err := r.play(t, beside, blocks[0].code, r.run...)
+			if err != nil || blocks[0].prints != "" && out != blocks[0].prints {
+				t.Errorf("%v: got\n%s\nwant\n%s", err, out, blocks[0].prints)
+			}
 		})
-		if len(blocks) == 0 {
-			t.Errorf("there is no recipe in %s", recipe.language)
-		}
-		for _, block := range blocks {
-			t.Run(recipe.language+", "+block.heading, func(t *testing.T) {
-				need(t, recipe.run[0])
-				cmd := command(t, recipe.run[0], recipe.run[1:]...)
-				beside, err := os.MkdirTemp(dir, "client")
-				if err != nil {
-					t.Fatal(err)
-				}
-				cmd.Dir = beside
-				os.WriteFile(filepath.Join(beside, recipe.file), []byte(block.code), 0o600)
-				out, err := cmd.CombinedOutput()
-				if err != nil || block.prints != "" && string(out) != block.prints {
-					t.Errorf("%v: got\n%s\nwant\n%s", err, out, block.prints)
-				}
-			})
-		}
+		t.Run(language+", the service cannot start", func(t *testing.T) {
+			code := strings.ReplaceAll(blocks[0].code, "127.0.0.1:0", taken.Addr().String())
+			out, err := r.play(t, beside, code, r.run...)
+			if err == nil || !regexp.MustCompile("level=ERROR .*address .*in use.*; -addr 127.0.0.1:0 takes a free port").MatchString(out) {
+				t.Errorf("%v: the words of the service are not in\n%s", err, out)
+			}
+		})
 	}
 }
 
-// The web page of README.md works in a browser.
-func TestReadmePage(t *testing.T) {
-	need(t, "chromium")
-	_, real, _ := startReadme(t)
-	for _, block := range readme(t, "html") {
-		page := filepath.Join(t.TempDir(), "page.html")
-		os.WriteFile(page, []byte(real.Replace(block.code)), 0o600)
-		out, err := command(t, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
-			"--user-data-dir="+t.TempDir(), "--virtual-time-budget=60000", "--dump-dom", "file://"+page).Output()
-		if err != nil || !bytes.Contains(out, []byte(`<ul id="pets">1 at /v1/pets/1</ul>`)) {
-			t.Errorf("%v: %s", err, out)
-		}
+// However a recipe ends, the service that it has started ends too.
+func TestReadmeOrphans(t *testing.T) {
+	beside := besideClone(t)
+	for _, c := range []struct {
+		name, language string
+		crash          string   // behind the start of the service: prints its address, and does what the name says
+		run            []string // that of the recipe without these
+	}{
+		{"a shell is killed", "sh", `echo "$base"; kill -9 $$`, nil},
+		{"a Go test is killed", "go", `println(line); me, _ := os.FindProcess(os.Getpid()); me.Kill(); select {}`, nil},
+		{"a Go test panics", "go", `println(line); go panic("crash"); select {}`, nil}, // in another goroutine: no Cleanup runs
+		{"a Go test takes too long", "go", `println(line); <-time.After(time.Hour)`, []string{"go", "test", "-timeout", "2s", "client_test.go"}},
+		// node --test would go on reading from the process that it has started for the file.
+		{"node is killed", "js", `console.log(String(base)); process.kill(process.pid, "SIGKILL");`, []string{"node", "client.test.mjs"}},
+		{"Python is killed", "python", `        print(self.url, flush=True); os.kill(os.getpid(), 9)`, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := recipes[c.language]
+			code := r.blocks(t, c.language)[0].code
+			if strings.Count(code, r.started) != 1 {
+				t.Fatalf("%q is not once in the recipe", r.started)
+			}
+			run := r.run
+			if c.run != nil {
+				run = c.run
+			}
+			out, err := r.play(t, beside, strings.Replace(code, r.started, c.crash+"\n"+r.started, 1), run...)
+			m := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`).FindStringSubmatch(out)
+			if err == nil || m == nil {
+				t.Fatalf("%v: the recipe has not crashed behind the start of the service\n%s", err, out)
+			}
+			(&service{addr: m[1]}).refused(t)
+		})
 	}
 }
 
@@ -685,7 +694,7 @@ func TestOpenAPI(t *testing.T) {
 	})
 }
 
-// README: Running it. Flags, environment, log, and how it stops.
+// README: Flags and environment, the log, and how it stops.
 
 // Command lines that do not serve: exit code, what is printed, and where.
 func TestCommandLine(t *testing.T) {
@@ -705,7 +714,7 @@ func TestCommandLine(t *testing.T) {
 		stdout, stderr string // regular expressions
 	}{
 		{"version", []string{"-version"}, "", 0, "^1\\.0\\.0\n$", "^$"},
-		{"help", []string{"-h"}, "", 0, "^$", `(?s)PETSTORE_API_KEY.*-addr host:port.*-latency duration.*-quiet.*-seed file.*-version`},
+		{"help", []string{"-h"}, "", 0, "^$", `(?s)PETSTORE_API_KEY.*-addr host:port.*-latency duration.*-quiet.*-seed file.*-stdin.*-version`},
 		{"long help", []string{"--help"}, "", 0, "^$", "(?s)Usage: petstore"},
 		{"unknown flag", []string{"-x"}, "", 2, "^$", failure("flag provided but not defined: -x; -h lists the flags")},
 		{"bad quiet", []string{"-quiet=5"}, "", 2, "^$", failure(`invalid boolean value .*; -h lists the flags`)},
@@ -984,6 +993,63 @@ func TestStopWaitsTenSeconds(t *testing.T) {
 	if waited := time.Since(begin); waited < 9*time.Second {
 		t.Errorf("the request was cut off after %v", waited)
 	}
+}
+
+// With -stdin the service stops when its standard input ends, as at SIGTERM.
+// TestReadmeOrphans shows what that is for.
+func TestStdin(t *testing.T) {
+	const line = `msg="standard input has ended, so the service stops"`
+	t.Run("a request in flight is answered", func(t *testing.T) {
+		stderr := new(lockedBuffer)
+		s := execute(t, stderr, "-stdin")
+		c, in := s.dialUpload(t)
+		io.WriteString(s.in, "what comes before the end does not matter\n")
+		s.play(t, "GET /healthz", `200 {"status":"ok"}`)
+		s.in.Close()
+		s.refused(t)
+		io.WriteString(c, pet)
+		if b, err := io.ReadAll(in); err != nil || !bytes.HasPrefix(b, []byte("HTTP/1.1 201 Created\r\n")) {
+			t.Errorf("the request in flight got %q %v", b, err)
+		}
+		if err := s.wait(t); err != nil {
+			t.Errorf("%v\n%s", err, stderr)
+		}
+		if got := stderr.String(); strings.Count(got, line) != 1 || strings.Count(got, "\n") != 3 {
+			t.Errorf("the log has not two requests and one line that tells why it stops:\n%s", got)
+		}
+	})
+	t.Run("while a seed is read", func(t *testing.T) {
+		need(t, "mkfifo")
+		fifo := filepath.Join(t.TempDir(), "pets.json")
+		if out, err := command(t, "mkfifo", fifo).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		stdin, ends := io.Pipe()
+		var stdout, stderr lockedBuffer
+		exit := make(chan int, 1)
+		go func() {
+			exit <- run(context.Background(), []string{"-addr", "127.0.0.1:0", "-stdin", "-seed", fifo}, env(testKey), stdin, &stdout, &stderr)
+		}()
+		seed := within(t, "the opening of the seed", func() *os.File { f, _ := os.OpenFile(fifo, os.O_WRONLY, 0); return f })
+		defer seed.Close()
+		io.WriteString(seed, "["+pet)
+		ends.Close()
+		if code := within(t, "the end of the service", func() int { return <-exit }); code != 0 || stdout.String() != "" || strings.Count(stderr.String(), line) != 1 {
+			t.Errorf("exit code %d, stdout %q, stderr %q", code, &stdout, &stderr)
+		}
+	})
+	t.Run("without the flag it does not matter", func(t *testing.T) {
+		stderr := new(lockedBuffer)
+		s := execute(t, stderr)
+		s.in.Close()
+		for range 20 {
+			s.play(t, "GET /v1/pets", "200 []")
+		}
+		s.cmd.Process.Signal(syscall.SIGTERM)
+		if err := s.wait(t); err != nil || strings.Contains(stderr.String(), "standard input") {
+			t.Errorf("%v\n%s", err, stderr)
+		}
+	})
 }
 
 // README: As a test double.
@@ -3143,13 +3209,68 @@ func readme(t *testing.T, language string) (blocks []block) {
 	return blocks
 }
 
-// startReadme starts the service that README.md talks to. The first replacer
-// turns what README.md shows into what the run has, the second one turns it back.
-func startReadme(t *testing.T) (s *service, real, shown *strings.Replacer) {
+// recipe tells how a recipe of README.md is played.
+type recipe struct {
+	file    string
+	run     []string
+	started string // what begins the first line behind the start of the service
+}
+
+// recipes has them by language.
+var recipes = map[string]recipe{
+	"sh":     {"recipe.sh", []string{"sh", "recipe.sh"}, "auth="},
+	"go":     {"client_test.go", []string{"go", "test", "client_test.go"}, "\treturn strings.TrimSuffix("},
+	"js":     {"client.test.mjs", []string{"node", "--test", "client.test.mjs"}, "  const headers ="},
+	"python": {"test_client.py", []string{"python3", "-W", "error", "-m", "unittest", "test_client.py"}, "    def call("},
+}
+
+// blocks returns the recipes of README.md in a language.
+func (r recipe) blocks(t *testing.T, language string) []block {
 	t.Helper()
-	const address, key = "127.0.0.1:8080", "5f0c2ae1b7d94e3c8a6610f2d3b4c5e6"
-	s = startKey(t, "")
-	return s, strings.NewReplacer(key, s.key, address, s.addr), strings.NewReplacer(s.key, key, s.addr, address, "\r", "")
+	return slices.DeleteFunc(readme(t, language), func(b block) bool {
+		return strings.Contains(b.code, "go test ") // what brought us here
+	})
+}
+
+// play runs a recipe in a folder of its own in dir, and returns what it prints.
+func (r recipe) play(t *testing.T, dir, code string, run ...string) (string, error) {
+	t.Helper()
+	need(t, run[0])
+	cmd := command(t, run[0], run[1:]...)
+	var err error
+	if cmd.Dir, err = os.MkdirTemp(dir, "client"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(cmd.Dir, r.file), []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// besideClone returns a folder with a clone in it, called petstore, which has
+// the built service.
+func besideClone(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	clone := filepath.Join(dir, "petstore")
+	os.MkdirAll(filepath.Join(clone, "api"), 0o755)
+	for _, pattern := range []string{"*.go", "go.mod", "api/*"} {
+		files, _ := filepath.Glob(pattern)
+		for _, name := range files {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(name, "_test.go") {
+				os.WriteFile(filepath.Join(clone, name), b, 0o600)
+			}
+		}
+	}
+	if err := os.Link(build(t), filepath.Join(clone, "petstore")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // Helpers: reading api/openapi.json.
