@@ -40,10 +40,10 @@ const (
 //go:embed api/openapi.json
 var openapi []byte
 
-// page is what a browser shows of the service.
+// index is what a browser shows of the service.
 //
 //go:embed api/index.html
-var page []byte
+var index []byte
 
 // api is the service.
 type api struct {
@@ -51,7 +51,7 @@ type api struct {
 	pets     *store
 	journal  journal
 	standing atomic.Pointer[fault] // nil for none
-	latency  time.Duration         // before every answer under /v1
+	latency  time.Duration         // of every request under /v1
 	stopping <-chan struct{}       // closed when the process is to end
 	log      *slog.Logger
 	quiet    bool // logs no requests
@@ -350,7 +350,7 @@ func refuseUnclean(next http.Handler) http.Handler {
 
 func notFound(w http.ResponseWriter, r *http.Request) {
 	message := "no such path; the pets are at /v1/pets, without a slash at the end"
-	if strings.HasPrefix(r.URL.Path, "/__admin") {
+	if strings.HasPrefix(r.URL.Path+"/", "/__admin/") {
 		message = "no such path; there are /__admin/reset, /__admin/fault and /__admin/requests"
 	}
 	writeError(w, Error{Status: 404, Message: message})
@@ -675,8 +675,8 @@ func describe(x *exchange, r *http.Request) error {
 // showPage answers the page for browsers.
 func showPage(x *exchange, r *http.Request) error {
 	x.Header().Set("Content-Type", "text/html; charset=utf-8")
-	x.Header().Set("Content-Length", strconv.Itoa(len(page)))
+	x.Header().Set("Content-Length", strconv.Itoa(len(index)))
 	x.WriteHeader(200)
-	x.Write(page)
+	x.Write(index)
 	return nil
 }

@@ -704,7 +704,7 @@ func TestCommandLine(t *testing.T) {
 	}
 	defer taken.Close()
 	const badKey = "PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters: no space, no control character"
-	const noAddress = "-addr is empty; it must be host:port, as 127.0.0.1:8080, or :8080 for every interface"
+	const noAddress = "-addr names neither host nor port; it must be host:port, as 127.0.0.1:8080, or :8080 for every interface"
 	failure := func(message string) string { return `^time=\S+ level=ERROR msg="?` + message + `"?\n$` }
 	for _, c := range []struct {
 		name           string
@@ -1084,6 +1084,7 @@ func TestReset(t *testing.T) {
 		{"no key, no such path", "GET /__admin\nAuthorization", noKey},
 		{"no such path", "GET /__admin", noAdmin},
 		{"a typo", "GET /__admin/reset/", noAdmin},
+		{"a path that begins alike", "GET /__adminx", noPath},
 		{"no such method", "GET /__admin/reset", only("POST")},
 		{"no such method of fault", "GET /__admin/fault", only("DELETE, PUT")},
 		{"clears the fault", "PUT /__admin/fault?code=500", "204", "POST /__admin/reset", "204", "GET /v1/pets", pets},

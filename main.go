@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	flags.SetOutput(io.Discard)
 	addr := flags.String("addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free one")
 	seed := flags.String("seed", "", "start with the pets of `file`, a JSON array")
-	latency := flags.Duration("latency", 0, "wait this `duration`, up to 30s, before every answer under /v1")
+	latency := flags.Duration("latency", 0, "delay every request under /v1 that has the key by this `duration`, up to 30s")
 	quiet := flags.Bool("quiet", false, "log no requests")
 	untilEOF := flags.Bool("stdin", false, "stop when standard input ends, as it does when the starter ends")
 	showVersion := flags.Bool("version", false, "print the version of the interface, and exit")
@@ -146,8 +146,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	return 0
 }
 
-const usage = `Petstore serves the animal store API until it gets SIGINT or SIGTERM. Once it
-accepts connections, it prints its base URL on standard output.
+const usage = `Petstore serves the animal store API until it gets SIGINT or SIGTERM, or its
+standard input ends if -stdin is given. Once it accepts connections, it prints
+its base URL on standard output.
 
 Usage: petstore [flags]
 
@@ -180,7 +181,7 @@ func readSeedFile(file string) (state, error) {
 // listenAt listens on addr. The error tells a way out.
 func listenAt(addr string) (net.Listener, error) {
 	if addr == "" || addr == ":" {
-		return nil, errors.New("-addr is empty; it must be host:port, as 127.0.0.1:8080, or :8080 for every interface")
+		return nil, errors.New("-addr names neither host nor port; it must be host:port, as 127.0.0.1:8080, or :8080 for every interface")
 	}
 	ln, err := net.Listen("tcp", addr)
 	_, notPort := strconv.ParseUint(addr, 10, 16)

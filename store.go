@@ -331,7 +331,7 @@ func newStore(seed state) *store {
 	return s
 }
 
-// reset begins anew with base.
+// reset drops all pets but those of base.
 func (s *store) reset(base state) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
