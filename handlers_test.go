@@ -1149,33 +1149,39 @@ func TestSeed(t *testing.T) {
 	s.rules(t, [][]string{{"no pets", "GET /v1/pets", "200 []", create, created(1)}})
 }
 
+// badSeeds has, for each seed that is refused, a name, the seed, and the place
+// and what is wrong there.
+var badSeeds = [][3]string{
+	{"empty file", ``, "not a JSON array"},
+	{"null", `null`, "not a JSON array"},
+	{"no array", pet, "not a JSON array"},
+	{"array without end", `[` + pet, "behind pet 1: the array does not end"},
+	{"array without end behind a comma", `[` + pet + `,`, "pet 2: EOF"},
+	{"bracket behind the array", `[` + pet + `]]`, "behind pet 1: something follows the array"},
+	{"array behind the array", `[` + pet + `][]`, "behind pet 1: something follows the array"},
+	{"comma too many", `[` + pet + `,]`, "pet 2: invalid character ']' looking for beginning of value"},
+	{"no comma", `[` + pet + pet + `]`, "pet 2: expected comma after array element"},
+	{"pet without end", `[` + pet + `,{"name":"`, "pet 2: unexpected EOF"},
+	{"pet no object", `[` + pet + `,5]`, "pet 2: the pet is 5; it must be a JSON object"},
+	{"name missing", `[` + pet + `,{"categoryId":1}]`, "pet 2: name is missing; it must be a string of valid Unicode"},
+	{"categoryId no integer", `[{"name":"","categoryId":1.5}]`, "pet 1: categoryId is 1.5; it must be an integer"},
+	{"unknown status", `[` + pet + `,` + pet + `,{"name":"","categoryId":1,"status":"lost"}]`, "pet 3: status is lost; it must be available, pending or sold"},
+	{"invalid UTF-8", "[{\"name\":\"\xff\",\"categoryId\":1}]", "pet 1: name is not UTF-8; it must be UTF-8"},
+	{"id 0", `[{"id":0,"name":"","categoryId":1}]`, "pet 1: id is 0" + seedID},
+	{"id null", `[{"id":null,"name":"","categoryId":1}]`, "pet 1: id is null" + seedID},
+	{"id 1.0", `[{"id":1.0,"name":"","categoryId":1}]`, "pet 1: id is 1.0" + seedID},
+	{"id largest", `[{"id":9223372036854775807,"name":"","categoryId":1}]`, "pet 1: id is 9223372036854775807" + seedID},
+	{"id twice in a pet", `[{"id":1,"id":1,"name":"","categoryId":1}]`, "pet 1: id is given twice; it must be given once"},
+	{"id of two pets", `[{"id":2,"name":"","categoryId":1},` + pet + `,{"id":1,"name":"","categoryId":1},{"id":2,"name":"","categoryId":1}]`, "pet 4: id 2 is given twice"},
+	{"no id left", `[` + pet + `,` + pet + `,{"id":9223372036854775805,"name":"","categoryId":1}]`, "pet 2: there is no id left for it"},
+}
+
+// seedID tells what an id in a seed must be.
+const seedID = "; it must be an integer from 1 to 9223372036854775806"
+
 // A bad seed is exit code 1 and a line that names the file and the place.
 func TestBadSeeds(t *testing.T) {
-	const id = "; it must be an integer from 1 to 9223372036854775806"
-	for _, c := range [][3]string{
-		{"empty file", ``, "not a JSON array"},
-		{"null", `null`, "not a JSON array"},
-		{"no array", pet, "not a JSON array"},
-		{"array without end", `[` + pet, "behind pet 1: the array does not end"},
-		{"array without end behind a comma", `[` + pet + `,`, "pet 2: EOF"},
-		{"bracket behind the array", `[` + pet + `]]`, "behind pet 1: something follows the array"},
-		{"array behind the array", `[` + pet + `][]`, "behind pet 1: something follows the array"},
-		{"comma too many", `[` + pet + `,]`, "pet 2: invalid character ']' looking for beginning of value"},
-		{"no comma", `[` + pet + pet + `]`, "pet 2: expected comma after array element"},
-		{"pet without end", `[` + pet + `,{"name":"`, "pet 2: unexpected EOF"},
-		{"pet no object", `[` + pet + `,5]`, "pet 2: the pet is 5; it must be a JSON object"},
-		{"name missing", `[` + pet + `,{"categoryId":1}]`, "pet 2: name is missing; it must be a string of valid Unicode"},
-		{"categoryId no integer", `[{"name":"","categoryId":1.5}]`, "pet 1: categoryId is 1.5; it must be an integer"},
-		{"unknown status", `[` + pet + `,` + pet + `,{"name":"","categoryId":1,"status":"lost"}]`, "pet 3: status is lost; it must be available, pending or sold"},
-		{"invalid UTF-8", "[{\"name\":\"\xff\",\"categoryId\":1}]", "pet 1: name is not UTF-8; it must be UTF-8"},
-		{"id 0", `[{"id":0,"name":"","categoryId":1}]`, "pet 1: id is 0" + id},
-		{"id null", `[{"id":null,"name":"","categoryId":1}]`, "pet 1: id is null" + id},
-		{"id 1.0", `[{"id":1.0,"name":"","categoryId":1}]`, "pet 1: id is 1.0" + id},
-		{"id largest", `[{"id":9223372036854775807,"name":"","categoryId":1}]`, "pet 1: id is 9223372036854775807" + id},
-		{"id twice in a pet", `[{"id":1,"id":1,"name":"","categoryId":1}]`, "pet 1: id is given twice; it must be given once"},
-		{"id of two pets", `[{"id":2,"name":"","categoryId":1},` + pet + `,{"id":1,"name":"","categoryId":1},{"id":2,"name":"","categoryId":1}]`, "pet 4: id 2 is given twice"},
-		{"no id left", `[` + pet + `,` + pet + `,{"id":9223372036854775805,"name":"","categoryId":1}]`, "pet 2: there is no id left for it"},
-	} {
+	for _, c := range badSeeds {
 		t.Run(c[0], func(t *testing.T) {
 			file := seedFile(t, c[1])
 			code, stdout, stderr := outcome(t, testKey, "-seed", file)
@@ -1192,6 +1198,85 @@ func TestBadSeeds(t *testing.T) {
 			t.Errorf("exit code %d, stderr %q", code, stderr)
 		}
 	})
+}
+
+// A reset with an array of pets begins from these, for this once.
+func TestResetWithPets(t *testing.T) {
+	const two, five = `{"id":2,"name":"two","categoryId":1}`, `{"id":5,"name":"five","categoryId":1,"status":"sold"}`
+	const nine, ten = `{"id":9,"name":"nine","categoryId":-1,"status":"sold"}`, `{"id":10,"name":"ten","categoryId":1}`
+	const pets, reset, next = "200 [" + two + "," + five + "]", "POST /__admin/reset\n\n", `{"id":6,"name":"a","categoryId":1}`
+	const noArray, mediaType = "400 invalid_body: not a JSON array", "415 unsupported_media_type: send JSON in UTF-8, with one Content-Type: application/json and no Content-Encoding (curl does with --json)"
+	s := start(t, "-quiet", "-seed", seedFile(t, "["+two+","+five+"]"))
+	rules := [][]string{
+		{"these pets, ids above them, and then the seed again", create, created(6),
+			reset + ` [ {"name":"ten","categoryId":1}, {"categoryId":-1,"name":"ni\u006ee","status":"sold","id":9,"x":{}} ] `, "204",
+			"GET /v1/pets", "200 [" + nine + "," + ten + "]", "GET /v1/pets?status=sold", "200 [" + nine + "]", "GET /v1/pets/2", noPet(2), "GET /v1/pets/10", "200 " + ten + going,
+			create, created(11), "GET /v1/pets?after=10", `200 [{"id":11,"name":"a","categoryId":1}]`,
+			"POST /__admin/reset", "204", "GET /v1/pets", pets, "GET /v1/pets?status=sold", "200 [" + five + "]", create, created(6)},
+		{"no pets", reset + "[]", "204", "GET /v1/pets", "200 []", create, created(1), "POST /__admin/reset", "204", "GET /v1/pets", pets},
+		{"one array after the other", reset + "[" + nine + "]", "204", reset + "[" + ten + "]", "204", "GET /v1/pets", "200 [" + ten + "]", create, created(11)},
+		{"one id is left, and then none", reset + `[{"id":9223372036854775806,"name":"","categoryId":1}]`, "204", create, created(math.MaxInt64), create, "507 insufficient_storage: there is no id left",
+			"POST /__admin/reset", "204", create, created(6)},
+		{"clears fault and journal", "PUT /__admin/fault?code=500", "204", "GET /v1/pets", "500 internal_server_error" + simulated, reset + "[]", "204", spy, nothing, "GET /v1/pets", "200 []"},
+		{"64 KiB", reset + "[" + nine + strings.Repeat(" ", maxBody-len(nine)-2) + "]", "204", "GET /v1/pets", "200 [" + nine + "]"},
+		{"over 64 KiB", reset + "[" + nine + strings.Repeat(" ", maxBody-len(nine)-1) + "]", "413 request_entity_too_large: the body is over 65536 bytes\nConnection: close", "GET /v1/pets", pets},
+		{"no key", "POST /__admin/reset\nAuthorization\n\n[]", strings.Replace(noKey, "\n", "\nConnection: close\n", 1), "GET /v1/pets", pets},
+		{"the key in it", reset + `[{"name":["` + testKey + `"],"categoryId":1}]`, `400 invalid_body: pet 1: name is ["<API_KEY>"]; it must be a string of valid Unicode`},
+		{"malformed query", "POST /__admin/reset?%\n\n[]", `400 invalid_parameter: the query is malformed: invalid URL escape "%"`, "GET /v1/pets", pets},
+		{"white space alone", reset + " \n", noArray, create, created(6)},
+		{"no body, Content-Type text", create, created(6), "POST /__admin/reset\nContent-Type: text/plain", "204", "GET /v1/pets", pets},
+		{"no body, two Content-Types", create, created(6), "POST /__admin/reset\nContent-Type: application/json\nContent-Type: application/json", "204", "GET /v1/pets", pets},
+		{"no body, Content-Encoding gzip", create, created(6), "POST /__admin/reset\nContent-Encoding: gzip", "204", "GET /v1/pets", pets},
+	}
+	for _, c := range []struct{ name, headers, want string }{
+		{"JSON", "Content-Type: application/json; charset=UTF-8", "204"},
+		{"identity", "Content-Encoding: Identity", "204"},
+		{"text", "Content-Type: text/plain", mediaType},
+		{"form", "Content-Type: application/x-www-form-urlencoded", mediaType},
+		{"latin1", "Content-Type: application/json; charset=latin1", mediaType},
+		{"two Content-Types", "Content-Type: application/json\nContent-Type: application/json", mediaType},
+		{"gzip", "Content-Encoding: gzip", mediaType},
+		{"Content-Type before the body", "Content-Type: text/plain", mediaType},
+	} {
+		body, after := "[]", pets
+		if c.name == "Content-Type before the body" {
+			body = "x"
+		}
+		if c.want == "204" {
+			after = "200 []"
+		}
+		rules = append(rules, []string{"body as " + c.name, "POST /__admin/reset\n" + c.headers + "\n\n" + body, c.want, "GET /v1/pets", after})
+	}
+	s.rulesOnce(t, rules)
+	t.Run("chunks without a byte", func(t *testing.T) {
+		s.play(t, "POST /__admin/reset", "204", create, created(6))
+		got := rest(t, s.dial(t, "POST /__admin/reset HTTP/1.1\n"+withKey+"Content-Type: text/plain\nTransfer-Encoding: chunked\nConnection: close\n\n0\n\n"))
+		if want := "HTTP/1.1 204 No Content\nConnection: close\n\n"; got != want {
+			t.Errorf("got %q\nwant %q", got, want)
+		}
+		s.play(t, "GET /v1/pets", pets)
+	})
+	t.Run("a page of a list", func(t *testing.T) {
+		s.play(t, "POST /__admin/reset", "204", create, created(6))
+		page, found := strings.CutPrefix(s.call(t, "GET /v1/pets?after=2"), "200 ")
+		if !found || page != "["+five+","+next+"]" {
+			t.Fatal(page)
+		}
+		s.play(t, reset+page, "204", "GET /v1/pets", "200 "+page, create, created(7))
+	})
+	for _, c := range badSeeds {
+		if c[1] == "" {
+			continue // a plain reset
+		}
+		t.Run("refused: "+c[0], func(t *testing.T) {
+			// The fault passes one request more, and the next id is 7.
+			s.play(t, "POST /__admin/reset", "204", create, created(6), "PUT /__admin/fault?code=500&skip=2&times=1&operation=getPet", "204", "GET /v1/pets/6", "200 "+next+going)
+			s.play(t, reset+c[1], "400 invalid_body: "+c[2])
+			s.saw(t, 2, "POST /v1/pets 201 "+pet, "GET /v1/pets/6 200")
+			s.play(t, "GET /v1/pets", pets[:len(pets)-1]+","+next+"]", "GET /v1/pets?status=sold", "200 ["+five+"]",
+				"GET /v1/pets/6", "200 "+next+going, "GET /v1/pets/6", "500 internal_server_error"+simulated+going, "GET /v1/pets/6", "200 "+next+going, create, created(7))
+		})
+	}
 }
 
 // A web page of another origin reads every answer, and what it needs of the
@@ -1230,6 +1315,382 @@ func TestCORS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The journal has what clients sent, in the order in which they were answered.
+func TestJournal(t *testing.T) {
+	s := start(t)
+	s.rules(t, [][]string{
+		{"empty", spy, nothing},
+		{"other parameters", spy + "?limit=1", nothing},
+	})
+	s.rulesOnce(t, [][]string{
+		{"no key", spy + "\nAuthorization", noKey, "HEAD /__admin/requests\nAuthorization: Bearer x", strings.Replace(wrongKey, wrongKey[3:strings.Index(wrongKey, "\n")], "", 1)},
+		{"no key, DELETE", "GET /x", noPath, forget + "\nAuthorization", noKey, forget + "\nAuthorization: Bearer x", wrongKey, spy + "x", noAdmin},
+		{"no such method", "POST /__admin/requests", only("DELETE, GET, HEAD"), "PUT /__admin/requests", only("DELETE, GET, HEAD")},
+		{"no such path", spy + "/1", noAdmin, spy + "/", noAdmin},
+		{"malformed query", spy + "?%", `400 invalid_parameter: the query is malformed: invalid URL escape "%"`},
+		{"cleared", "GET /x", noPath, forget, "204", spy, nothing, forget, "204"},
+		{"cleared by reset", "GET /x", noPath, "POST /__admin/reset", "204", spy, nothing},
+	})
+	t.Run("bytes", func(t *testing.T) {
+		s.play(t, "POST /__admin/reset", "204")
+		const end = "Connection: close\n"
+		begin := time.Now().Truncate(time.Millisecond)
+		rest(t, s.dial(t, "POST /v1/pets?x=1 HTTP/1.1\n"+withKey+end+"Content-Type: application/json\nContent-Length: 27\n\n"+pet))
+		rest(t, s.dial(t, "GET /v1/pets HTTP/1.1\n"+withKey+end+"\n"))
+		got := rawAnswer(t, s.dial(t, "GET /__admin/requests HTTP/1.1\n"+withKey+end+"\n"))
+		times := regexp.MustCompile(`"time":"([^"]*)"`)
+		last := begin
+		for _, m := range times.FindAllStringSubmatch(got, -1) {
+			at, err := time.Parse("2006-01-02T15:04:05.000Z", m[1])
+			if err != nil || at.Before(last) || at.After(time.Now()) {
+				t.Errorf("a request of now is said to be of %s", m[1])
+			}
+			last = at
+		}
+		const body = `{"requests":[` + "\n" +
+			`{"time":"2026-11-20T12:00:00.000Z","method":"POST","url":"/v1/pets?x=1","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Content-Length":"27","Content-Type":"application/json","Host":"x"},"body":"{\"name\":\"a\",\"categoryId\":1}","status":201},` + "\n" +
+			`{"time":"2026-11-20T12:00:00.000Z","method":"GET","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Host":"x"},"body":"","status":200}` + "\n" +
+			`],"meta":{"total":2}}` + "\n"
+		head := fmt.Sprintf("HTTP/1.1 200 OK\nContent-Length: %d\nContent-Type: application/json\nConnection: close\n\n", len(body))
+		if got := times.ReplaceAllString(got, `"time":"2026-11-20T12:00:00.000Z"`); got != head+body {
+			t.Errorf("got %s\nwant %s", got, head+body)
+		}
+		if got := rawAnswer(t, s.dial(t, "HEAD /__admin/requests HTTP/1.1\n"+withKey+end+"\n")); got != head {
+			t.Errorf("HEAD: got %s\nwant %s", got, head)
+		}
+	})
+
+	const (
+		end    = "Connection: close\n\n"
+		rest1  = `"Connection":"close","Host":"x"},"body":""` // of the entry of a request that has no more than this
+		mine   = `"headers":{"Authorization":"Bearer <API_KEY>",` + rest1
+		nobody = `"headers":{` + rest1
+	)
+	s.spied(t, [][]string{
+		{"url as it came", "GET /v1/pets?limit=5&x=%20%zz;+ HTTP/1.1\n" + withKey + end, `{"method":"GET","url":"/v1/pets?limit=5&x=%20%zz;+",` + mine + `,"status":400}`},
+		{"absolute url", "GET http://elsewhere/v1/pets HTTP/1.1\n" + withKey + end, strings.Replace(`{"method":"GET","url":"http://elsewhere/v1/pets",`+mine+`,"status":200}`, `"x"`, `"elsewhere"`, 1)},
+		{"canonical names, repeats joined", "GET / HTTP/1.1\nhost: shop:8\nx-a: 1\nX-B:  <&>\" \nX-A:2, 3\nx-a:\n" + end,
+			`{"method":"GET","url":"/","headers":{"Connection":"close","Host":"shop:8","X-A":"1, 2, 3, ","X-B":"<&>\""},"body":"","status":200}`},
+		{"no headers", "GET /x HTTP/1.0\n\n", `{"method":"GET","url":"/x","headers":{},"body":"","status":404}`},
+		{"chunked body", "POST /v1/pets HTTP/1.1\n" + withKey + "Transfer-Encoding: chunked\n" + end + "5\n" + pet[:5] + "\n16\n" + pet[5:] + "\n0\n\n",
+			`{"method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Host":"x","Transfer-Encoding":"chunked"},"body":"{\"name\":\"a\",\"categoryId\":1}","status":201}`},
+		{"body is text", "PUT /v1/pets HTTP/1.1\n" + withKey + "Content-Length: 8\n" + end + "<ü>\x00\t\"\xff",
+			`{"method":"PUT","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Content-Length":"8","Host":"x"},"body":"<ü>\u0000\t\"` + "\ufffd" + `","status":405}`},
+		{"body that a fault struck", "POST /v1/pets HTTP/1.1\n" + withKey + "Prefer: code=503\nContent-Length: 2\n" + end + "ab",
+			`{"method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Content-Length":"2","Host":"x","Prefer":"code=503"},"body":"ab","status":503}`},
+		{"body of a hang-up", "POST /v1/pets HTTP/1.1\n" + withKey + "Prefer: code=hangup\nContent-Length: 2\n" + end + "ab",
+			`{"method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Content-Length":"2","Host":"x","Prefer":"code=hangup"},"body":"ab","status":0}`},
+		{"body of a bad Prefer", "POST /v1/pets HTTP/1.1\n" + withKey + "Prefer: code=1\nContent-Length: 2\n" + end + "ab",
+			`{"method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Content-Length":"2","Host":"x","Prefer":"code=1"},"body":"ab","status":400}`},
+		{"no body of a 401", "POST /v1/pets HTTP/1.1\nHost: x\nContent-Length: 2\n" + end + "ab",
+			`{"method":"POST","url":"/v1/pets","headers":{"Connection":"close","Content-Length":"2","Host":"x"},"body":"","status":401}`},
+		{"no body that nobody wants", "POST /x HTTP/1.1\nHost: x\nContent-Length: 2\n" + end + "ab",
+			`{"method":"POST","url":"/x","headers":{"Connection":"close","Content-Length":"2","Host":"x"},"body":"","status":404}`},
+		{"no body of a 413", "POST /v1/pets HTTP/1.1\n" + withKey + "Content-Length: 65537\n" + end + strings.Repeat("x", 65537),
+			`{"method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Content-Length":"65537","Host":"x"},"body":"","status":413}`},
+		{"no body of a chunked 413", "POST /v1/pets HTTP/1.1\n" + withKey + "Transfer-Encoding: chunked\n" + end + "10001\n" + strings.Repeat("x", 65537) + "\n0\n\n",
+			`{"method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Host":"x","Transfer-Encoding":"chunked"},"body":"","status":413}`},
+		{"no body that is cut short", "POST /v1/pets HTTP/1.1\n" + withKey + "Content-Length: 3\n" + end + "ab" + leave,
+			`{"method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Content-Length":"3","Host":"x"},"body":"","status":400}`},
+
+		{"the page", "GET / HTTP/1.1\nHost: x\n" + end, `{"method":"GET","url":"/",` + nobody + `,"status":200}`},
+		{"the description", "HEAD /openapi.json HTTP/1.1\nHost: x\n" + end, `{"method":"HEAD","url":"/openapi.json",` + nobody + `,"status":200}`},
+		{"no key", "GET /v1 HTTP/1.1\nHost: x\n" + end, `{"method":"GET","url":"/v1",` + nobody + `,"status":401}`},
+		{"no such path", "GET /nothing HTTP/1.1\nHost: x\n" + end, `{"method":"GET","url":"/nothing",` + nobody + `,"status":404}`},
+		{"no such method", "delete /v1/pets HTTP/1.1\n" + withKey + end, `{"method":"delete","url":"/v1/pets",` + mine + `,"status":405}`},
+		{"a path like health", "GET /healthz2 HTTP/1.1\nHost: x\n" + end, `{"method":"GET","url":"/healthz2",` + nobody + `,"status":404}`},
+		{"preflight", "OPTIONS /v1/pets HTTP/1.1\nHost: x\n" + end, `{"method":"OPTIONS","url":"/v1/pets",` + nobody + `,"status":204}`},
+		{"preflight of everything", "OPTIONS * HTTP/1.1\nHost: x\n" + end, `{"method":"OPTIONS","url":"*",` + nobody + `,"status":204}`},
+		{"CONNECT", "CONNECT x:80 HTTP/1.1\nHost: x\n" + end, strings.Replace(`{"method":"CONNECT","url":"x:80",`+nobody+`,"status":501}`, `"x"`, `"x:80"`, 1)},
+		{"kept connection", "GET /v1 HTTP/1.1\nHost: x\n\nGET /x HTTP/1.1\nHost: x\n" + end,
+			`{"method":"GET","url":"/v1","headers":{"Host":"x"},"body":"","status":401}`, `{"method":"GET","url":"/x",` + nobody + `,"status":404}`},
+
+		{"not health", "GET /healthz HTTP/1.1\nHost: x\n" + end},
+		{"not health, no such method", "POST /healthz HTTP/1.1\nHost: x\n" + end},
+		{"not below health", "GET /healthz/x HTTP/1.1\nHost: x\n" + end},
+		{"not a preflight of health", "OPTIONS /healthz HTTP/1.1\nHost: x\n" + end},
+		{"not admin", "DELETE /__admin/fault HTTP/1.1\n" + withKey + end},
+		{"not admin, no key", "GET /__admin/requests HTTP/1.1\nHost: x\n" + end},
+		{"not admin, no such path", "GET /%5F_admin HTTP/1.1\n" + withKey + end},
+		{"not a preflight of admin", "OPTIONS /__admin/reset HTTP/1.1\nHost: x\n" + end},
+		{"not what is no request", "GET\n\n"},
+	})
+	t.Run("no body of a 408", func(t *testing.T) {
+		impatient(t, state{}).spied(t, [][]string{{"half the body", late,
+			`{"method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Content-Length":"9","Host":"x"},"body":"","status":408}`}})
+	})
+
+	t.Run("in the order of the answers", func(t *testing.T) {
+		a, stopping := quietAPI(state{}), make(chan struct{})
+		a.stopping = stopping
+		s := listen(t, a, nil)
+		slow := s.dial(t, "GET /v1/pets?slow HTTP/1.1\n"+withKey+"Prefer: delay=30\n"+end)
+		waiting(t, 1)
+		gone := s.dial(t, "GET /v1/pets?gone HTTP/1.1\n"+withKey+"Prefer: delay=30\n\n")
+		waiting(t, 2)
+		s.play(t, "GET /v1/pets?quick", "200 []")
+		s.saw(t, 1, "GET /v1/pets?quick 200")
+		gone.Close()
+		waiting(t, 1)
+		s.saw(t, 2, "GET /v1/pets?quick 200", "GET /v1/pets?gone 0")
+		close(stopping)
+		rest(t, slow)
+		s.saw(t, 3, "GET /v1/pets?quick 200", "GET /v1/pets?gone 0", "GET /v1/pets?slow 200")
+		if entries, _ := s.journal(t); entries[2].Time > entries[1].Time || entries[1].Time > entries[0].Time {
+			t.Errorf("the times are not those when requests came: %v", entries)
+		}
+	})
+	t.Run("status 0 of a create whose client left", func(t *testing.T) {
+		s := start(t)
+		c := s.dial(t, "POST /v1/pets HTTP/1.1\n"+withKey+"Prefer: delay=30\nContent-Length: 27\n\n"+pet)
+		waiting(t, 1)
+		s.saw(t, 0)
+		c.Close()
+		waiting(t, 0)
+		s.saw(t, 1, "POST /v1/pets 0 "+pet)
+	})
+	t.Run("status 0 of a HEAD that is cut off", func(t *testing.T) {
+		s.play(t, forget, "204")
+		if got := rawAnswer(t, s.dial(t, "HEAD /v1/pets HTTP/1.1\n"+withKey+"Prefer: code=truncate\n\n")); got != "" {
+			t.Errorf("got %q", got)
+		}
+		s.saw(t, 1, "HEAD /v1/pets 0")
+	})
+	t.Run("total counts from the last clearing", func(t *testing.T) {
+		s.play(t, "POST /__admin/reset", "204", "GET /x?1", noPath, "GET /x?2", noPath)
+		s.saw(t, 2, "GET /x?1 404", "GET /x?2 404")
+		s.play(t, forget, "204", "GET /x?3", noPath)
+		s.saw(t, 1, "GET /x?3 404")
+	})
+	t.Run("there while its answer is sent", func(t *testing.T) {
+		s := start(t, "-quiet", "-seed", seedFile(t, bigPage()))
+		c := s.dial(t, "")
+		c.SetReadBuffer(4 << 10) // the page does not fit into what lies between, so its handler waits
+		io.WriteString(c, strings.ReplaceAll("GET /v1/pets?limit=100 HTTP/1.1\n"+withKey+"\n", "\n", "\r\n"))
+		if _, err := io.ReadFull(c, make([]byte, len("HTTP/1.1 200"))); err != nil {
+			t.Fatal(err)
+		}
+		s.saw(t, 1, "GET /v1/pets?limit=100 200")
+		c.Close()
+	})
+	t.Run("there once its answer is", func(t *testing.T) {
+		// The answer is longer than what net/http keeps until the handler returns.
+		body := `{"name":"` + strings.Repeat("x", 8<<10) + `","categoryId":1}`
+		for i := range 500 {
+			s.play(t, "POST /__admin/reset", "204")
+			s.call(t, fmt.Sprintf("POST /v1/pets?%d\n\n%s", i, body))
+			s.saw(t, 1, fmt.Sprintf("POST /v1/pets?%d 201 %s", i, body))
+		}
+	})
+}
+
+// The key is nowhere in the journal, wherever a client puts it.
+func TestJournalHidesTheKey(t *testing.T) {
+	const key, escaped, half, double = "12345-67890", "%312345%2d67890", "12345-6789%30", "1234%2535-67890"
+	const auth, end, hidden = "Authorization: Bearer 12345-67890\n", "Connection: close\n\n", `"Authorization":"Bearer <API_KEY>","Connection":"close",`
+	get := func(headers, want string, status int) []string {
+		return []string{"GET /v1/pets HTTP/1.1\n" + headers + end, `{"method":"GET","url":"/v1/pets","headers":{` + want + `},"body":"","status":` + strconv.Itoa(status) + `}`}
+	}
+	s := startKey(t, key)
+	rules := [][]string{
+		{"path and query", "GET /v1/" + key + "?" + key + "=" + key + " HTTP/1.1\nHost: x\n" + auth + end,
+			`{"method":"GET","url":"/v1/<API_KEY>?<API_KEY>=<API_KEY>","headers":{` + hidden + `"Host":"x"},"body":"","status":404}`},
+		{"escaped in path and query", "GET /v1/" + escaped + "?" + half + "=" + escaped + half + "%0a HTTP/1.1\nHost: x\n" + auth + end,
+			`{"method":"GET","url":"/v1/<API_KEY>?<API_KEY>=<API_KEY><API_KEY>%0a","headers":{` + hidden + `"Host":"x"},"body":"","status":404}`},
+		{"escaped twice stays", "GET /v1/pets?" + double + " HTTP/1.1\nHost: x\n" + auth + end,
+			`{"method":"GET","url":"/v1/pets?` + double + `","headers":{` + hidden + `"Host":"x"},"body":"","status":200}`},
+		{"beside a malformed escape", "GET /v1/pets?a=%zz" + escaped + "%&" + half + "%3 HTTP/1.1\nHost: x\n" + auth + end,
+			`{"method":"GET","url":"/v1/pets?a=%zz<API_KEY>%&<API_KEY>%3","headers":{` + hidden + `"Host":"x"},"body":"","status":400}`},
+		{"method", key + " /v1/pets HTTP/1.1\nHost: x\n" + auth + end,
+			`{"method":"<API_KEY>","url":"/v1/pets","headers":{` + hidden + `"Host":"x"},"body":"","status":405}`},
+		{"escaped method", escaped + " /v1/pets HTTP/1.1\nHost: x\n" + auth + end,
+			`{"method":"<API_KEY>","url":"/v1/pets","headers":{` + hidden + `"Host":"x"},"body":"","status":405}`},
+		{"body", "POST /v1/pets HTTP/1.1\nHost: x\n" + auth + "Content-Length: 37\n" + end + key + ` "` + escaped + half[:8] + "\xff",
+			`{"method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Content-Length":"37","Host":"x"},"body":"<API_KEY> \"<API_KEY>12345-67` + "\ufffd" + `","status":400}`},
+	}
+	for _, c := range []struct {
+		name, headers, want string
+		status              int
+	}{
+		{"Host", "Host: a" + key + ":8\n" + auth, hidden + `"Host":"a<API_KEY>:8"`, 200},
+		{"escaped Host", "Host: " + escaped + "\n" + auth, hidden + `"Host":"<API_KEY>"`, 200},
+		{"header value", "Host: x\n" + auth + "X: " + key + ", k=" + escaped + "\nX: " + half, hidden + `"Host":"x","X":"<API_KEY>, k=<API_KEY>, <API_KEY>"`, 200},
+		{"header name", "Host: x\n" + auth + key + ": 1", `"<API_KEY>":"1",` + hidden + `"Host":"x"`, 200},
+		{"escaped header name", "Host: x\n" + auth + half + "-X: 1", `"<API_KEY>-X":"1",` + hidden + `"Host":"x"`, 200},
+		{"two Authorization headers", "Host: x\n" + auth + "authorization: Basic " + half, `"Authorization":"Bearer <API_KEY>, Basic <API_KEY>","Connection":"close","Host":"x"`, 401},
+		{"no scheme", "Host: x\nAuthorization: " + key, `"Authorization":"<API_KEY>","Connection":"close","Host":"x"`, 401},
+		{"a key that goes on", "Host: x\n" + strings.TrimSpace(auth) + "1", `"Authorization":"Bearer <API_KEY>1","Connection":"close","Host":"x"`, 401},
+		{"another key stays", "Host: x\nAuthorization: Bearer 12345-6789", `"Authorization":"Bearer 12345-6789","Connection":"close","Host":"x"`, 401},
+	} {
+		rules = append(rules, append([]string{c.name}, get(strings.TrimSpace(c.headers)+"\n", c.want, c.status)...))
+	}
+	s.spied(t, rules)
+
+	// A key below 8 characters is hidden where it stands as a key, and the
+	// rest is no riddle.
+	short := startKey(t, "abc")
+	short.spied(t, [][]string{
+		{"short key", "POST /v1/pets?abc=%61bc HTTP/1.1\nHost: abc\nAuthorization: Bearer abc\nabc: abc\nContent-Length: 3\n" + end + "abc",
+			`{"method":"POST","url":"/v1/pets?abc=%61bc","headers":{"Abc":"abc","Authorization":"Bearer <API_KEY>","Connection":"close","Content-Length":"3","Host":"abc"},"body":"abc","status":400}`},
+		{"short key, escaped", "GET /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer a%62c\n" + end,
+			`{"method":"GET","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Host":"x"},"body":"","status":401}`},
+		{"short key, two Authorization headers", "GET /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer abc\nAuthorization: abc\n" + end,
+			`{"method":"GET","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>, <API_KEY>","Connection":"close","Host":"x"},"body":"","status":401}`},
+	})
+	startKey(t, "e").spied(t, [][]string{{"key of one character", "GET /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer e\n" + end,
+		`{"method":"GET","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Host":"x"},"body":"","status":200}`}})
+}
+
+// The journal keeps the last 1,000 requests, and 8 MiB of them.
+func TestJournalBounds(t *testing.T) {
+	// size is what the journal holds of its 8 MiB at least: the key in it is
+	// longer than what stands for it.
+	size := func(entries []journaled) (n int) {
+		for _, e := range entries {
+			n += len(e.URL) + len(e.Body)
+			for name, value := range e.Headers {
+				values := strings.Count(value, ", ") + 1 // those of this test have no comma of their own
+				n += values*(len(name)+100) + len(value) - 2*(values-1)
+			}
+		}
+		return n
+	}
+	s := start(t, "-quiet")
+	t.Run("1,000 bodies of 60 KiB", func(t *testing.T) {
+		s.play(t, "POST /__admin/reset", "204")
+		body := strings.Repeat("x", 60<<10)
+		for i := range 1000 {
+			if got := s.call(t, fmt.Sprintf("PUT /v1/pets?n=%d\n\n%s", i, body)); got[:3] != "405" {
+				t.Fatal(got)
+			}
+		}
+		entries, total := s.journal(t)
+		if n := size(entries); n > 8<<20 || n+2*(60<<10) < 8<<20 || total != 1000 {
+			t.Errorf("%d bytes of %d requests are kept, and %d are told", n, len(entries), total)
+		}
+		for i, e := range entries {
+			if want := fmt.Sprintf("/v1/pets?n=%d", 1000-len(entries)+i); e.URL != want || e.Body != body {
+				t.Errorf("entry %d is of %s with a body of %d bytes, want %s", i, e.URL, len(e.Body), want)
+			}
+		}
+	})
+	t.Run("2,000 requests from 64 connections", func(t *testing.T) {
+		s.play(t, "POST /__admin/reset", "204")
+		together(64, func(c int) {
+			for i := c; i < 2000; i += 64 {
+				s.call(t, fmt.Sprintf("GET /v1/pets?c=%d&limit=%d", c, i/64+1))
+				if i%200 == 0 {
+					s.journal(t)
+				}
+			}
+		})
+		entries, total := s.journal(t)
+		if len(entries) != 1000 || total != 2000 {
+			t.Errorf("%d of %d requests are kept", len(entries), total)
+		}
+		// Each connection sends in order, so what is kept are its last ones.
+		next := map[int]int{}
+		for i := len(entries) - 1; i >= 0; i-- {
+			var c, n int
+			if _, err := fmt.Sscanf(entries[i].URL, "/v1/pets?c=%d&limit=%d", &c, &n); err != nil || entries[i].Status != 200 {
+				t.Errorf("%v %+v", err, entries[i])
+			}
+			if _, later := next[c]; !later {
+				next[c] = (1999-c)/64 + 1
+			}
+			if n != next[c] {
+				t.Errorf("entry %d is the request %d of connection %d, want %d", i, n, c, next[c])
+			}
+			next[c] = n - 1
+		}
+	})
+	t.Run("many small headers", func(t *testing.T) {
+		s.play(t, "POST /__admin/reset", "204")
+		same, different := strings.Repeat("a:\n", 15000), ""
+		for i := range 10000 {
+			different += strconv.FormatInt(36*36*36+int64(i), 36)[1:] + ":\n"
+		}
+		for i := range 40 {
+			headers := []string{same, different}[i%2]
+			if got := rest(t, s.dial(t, fmt.Sprintf("GET /x?%d HTTP/1.1\nHost: x\nConnection: close\n%s\n", i, headers))); !strings.HasPrefix(got, "HTTP/1.1 404 ") {
+				t.Fatal(got)
+			}
+		}
+		entries, total := s.journal(t)
+		if n := size(entries); n > 8<<20 || n+2<<20 < 8<<20 || total != 40 || entries[len(entries)-1].URL != "/x?39" {
+			t.Errorf("%d bytes of %d requests are kept, and %d are told", n, len(entries), total)
+		}
+	})
+}
+
+// Clients that ask for a full journal and do not read it keep the process
+// under 1 GiB, and once they are gone, the journal answers others.
+func TestJournalUnread(t *testing.T) {
+	body := strings.Repeat("\x01xxxx", 12<<10) // 60 KiB, and twice as much in JSON
+	fill := func(t *testing.T, s *service) {
+		for i := range 150 {
+			s.call(t, fmt.Sprintf("PUT /v1/pets?n=%d\n\n%s", i, body))
+		}
+	}
+	// ask returns n connections that ask for the journal, in the order in which
+	// they were opened. The first 16, as many as are served at once, have the
+	// beginning of it.
+	ask := func(t *testing.T, s *service, n int) (conns []*net.TCPConn) {
+		for i := range n {
+			c := s.dial(t, "")
+			c.SetReadBuffer(4 << 10)
+			io.WriteString(c, strings.ReplaceAll("GET /__admin/requests HTTP/1.1\n"+withKey+"\n", "\n", "\r\n"))
+			if i < 16 {
+				if _, err := io.ReadFull(c, make([]byte, 12)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			conns = append(conns, c)
+		}
+		return conns
+	}
+	leaveAll := func(t *testing.T, s *service, conns []*net.TCPConn) {
+		slices.Reverse(conns) // those that still wait for their turn leave first
+		for _, c := range conns {
+			c.Close()
+		}
+		s.play(t, forget, "204", "GET /x", noPath)
+		s.saw(t, 1, "GET /x 404")
+	}
+	t.Run("300 readers", func(t *testing.T) {
+		p := execute(t, nil, "-quiet")
+		fill(t, &p.service)
+		conns := ask(t, &p.service, 300)
+		p.play(t, "GET /v1/pets", "200 []")
+		fill(t, &p.service) // the readers have another journal than this
+		leaveAll(t, &p.service, conns)
+		if peak := resident(t, p, "VmHWM"); peak > 1024 {
+			t.Errorf("resident memory reached %d MiB", peak)
+		}
+	})
+	// That each of the 300 has another journal would take too long to test, so
+	// this counts those that have one.
+	t.Run("16 at once", func(t *testing.T) {
+		s := start(t, "-quiet")
+		fill(t, s)
+		conns := ask(t, s, 20)
+		buf := make([]byte, 16<<20)
+		queued := 0
+		for end := time.Now().Add(patience); queued != 4 && time.Now().Before(end); {
+			queued = 0
+			for _, goroutine := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+				if strings.Contains(goroutine, " [select") && strings.Contains(goroutine, "]:\npetstore.(*api).listRequests(") {
+					queued++
+				}
+			}
+		}
+		if queued != 4 {
+			t.Errorf("of 20 readers %d wait for their turn, want 4", queued)
+		}
+		leaveAll(t, s, conns)
+	})
 }
 
 // A request fails as its Prefer header says.
@@ -1299,6 +1760,223 @@ func TestPrefer(t *testing.T) {
 	})
 }
 
+// retry-after sets the header of a simulated error, and of nothing else.
+func TestRetryAfter(t *testing.T) {
+	s := start(t)
+	const get, fault = "GET /v1/pets\nPrefer: ", "PUT /__admin/fault?"
+	const applied, seconds = "\nPreference-Applied: ", "an integer from 0 to 3600"
+	const teapot, down = "418 im_a_teapot" + simulated, "503 service_unavailable" + simulated
+	rules := [][]string{
+		{"any status, 0", get + "code=418, retry-after=0", teapot + applied + "code=418, retry-after=0\nRetry-After: 0"},
+		{"any status, 3600", get + "retry-after=3600,code=400", "400 bad_request" + simulated + applied + "code=400, retry-after=3600\nRetry-After: 3600"},
+		{"in place of that of 429", get + "code=429, retry-after=0", "429 too_many_requests" + simulated + applied + "code=429, retry-after=0\nRetry-After: 0"},
+		{"in place of that of 503", get + "code=503, Retry-After = \"7\";x", down + applied + "code=503, retry-after=7\nRetry-After: 7"},
+		{"1 without it", get + "code=503", down + applied + "code=503\nRetry-After: 1"},
+		{"getPet", "GET /v1/pets/1\nPrefer: code=500, retry-after=2", "500 internal_server_error" + simulated +
+			strings.Replace(going, "\nSunset", applied+"code=500, retry-after=2\nRetry-After: 2\nSunset", 1)},
+		{"with a delay", get + "delay=0.001, retry-after=0, code=418", teapot + applied + "code=418, delay=0.001, retry-after=0\nRetry-After: 0"},
+		{"a mere delay", get + "delay=0.001, retry-after=5", "200 []" + applied + "delay=0.001"},
+		{"a mere delay before an error", "GET /v1/nothing\nPrefer: delay=0, retry-after=5", noPath + applied + "delay=0"},
+		{"bad with a mere delay", get + "delay=0, retry-after=x", badParameter("retry-after", "x", seconds)},
+		{"bad with a truncated answer", get + "code=truncate, retry-after=3601", badParameter("retry-after", "3601", seconds)},
+		{"the first of two", get + "code=418, retry-after=2, retry-after=x\nPrefer: retry-after=-1", teapot + applied + "code=418, retry-after=2\nRetry-After: 2"},
+		{"alone", get + "retry-after=5", "200 []"},
+		{"alone and bad", get + "retry-after=x", "200 []"},
+	}
+	onces := [][]string{
+		{"standing", fault + "code=418&retry-after=0&times=1", "204", "GET /v1/pets", teapot + "\nRetry-After: 0", "GET /v1/pets", "200 []"},
+		{"standing, in place of that of 503", fault + "code=503&retry-after=3600", "204", "HEAD /v1/pets", "503\nRetry-After: 3600"},
+		{"standing, a mere delay", fault + "delay=0&retry-after=5", "204", "GET /v1/pets", "200 []"},
+		{"standing, alone", fault + "retry-after=5", "400 invalid_parameter: code or delay must be given, in the query: /__admin/fault?code=503"},
+		{"standing, twice", fault + "code=503&retry-after=1&retry-after=1", badParameter("retry-after", "given 2 times", "given once"), "GET /v1/pets", "200 []"},
+		{"alone, it is no Prefer of one's own", fault + "code=503", "204", get + "retry-after=9", down + "\nRetry-After: 1"},
+	}
+	for name, bad := range map[string][2]string{"-1": {"-1", "-1"}, "3601": {"3601", "3601"}, "x": {"x", "x"}, "empty": {"", "empty"}, "1.5": {"1.5", "1.5"}, "01": {"01", "01"}} {
+		want := badParameter("retry-after", bad[1], seconds)
+		rules = append(rules, []string{"bad " + name, "POST /v1/pets\nPrefer: code=503, retry-after=" + bad[0] + "\n\n" + pet, want, "GET /v1/pets", "200 []"})
+		onces = append(onces, []string{"standing, bad " + name, fault + "code=503&retry-after=" + bad[0], want, "GET /v1/pets", "200 []"})
+	}
+	s.rules(t, append(rules, []string{"bad without a value", get + "code=503, retry-after", badParameter("retry-after", "empty", seconds)}))
+	s.rulesOnce(t, onces)
+	t.Run("beside what is no Error", func(t *testing.T) {
+		if got := rest(t, s.dial(t, "GET /v1/pets HTTP/1.1\n"+withKey+"Prefer: code=hangup, retry-after=5\n\n")); got != "" {
+			t.Errorf("a hang-up answered %q", got)
+		}
+		want := "HTTP/1.1 200 OK\nContent-Length: 3\nContent-Type: application/json\nPreference-Applied: code=truncate\n\n["
+		if got := rawAnswer(t, s.dial(t, "GET /v1/pets HTTP/1.1\n"+withKey+"Prefer: code=truncate, retry-after=5\n\n")); got != want {
+			t.Errorf("got %q\nwant %q", got, want)
+		}
+	})
+}
+
+// A truncated answer is the true one up to the middle of its body, and what
+// was asked for is done.
+func TestTruncate(t *testing.T) {
+	const (
+		seven  = `{"id":7,"name":"seven","categoryId":1}`
+		seed   = seven + `,{"id":8,"name":"eight","categoryId":1}`
+		prefer = withKey + "Prefer: code=truncate\n"
+		head   = "Content-Length: %d\nContent-Type: application/json\n"
+		also   = "Preference-Applied: code=truncate\n"
+	)
+	s := start(t, "-quiet", "-seed", seedFile(t, "["+seed+"]"))
+	const deprecated = "Deprecation: @1795132800\nLink: </v1/pets>; rel=\"successor-version\"\n"
+	for _, c := range []struct {
+		name, send, head, body string
+		journal                []string
+	}{
+		{"list", "GET /v1/pets HTTP/1.1\n" + prefer, "200 OK\n" + head + also, "[" + seed + "]\n", []string{"GET /v1/pets 200"}},
+		{"list with more", "GET /v1/pets?limit=1 HTTP/1.1\n" + prefer, "200 OK\n" + head + "Link: </v1/pets?limit=1&after=7>; rel=\"next\"\n" + also, "[" + seven + "]\n", []string{"GET /v1/pets?limit=1 200"}},
+		{"create", "POST /v1/pets HTTP/1.1\n" + prefer + "Content-Length: 27\n\n" + pet, "201 Created\n" + head + "Location: /v1/pets/9\n" + also,
+			`{"id":9,"name":"a","categoryId":1}` + "\n", []string{"POST /v1/pets 201 " + pet}},
+		{"getPet", "GET /v1/pets/7 HTTP/1.1\n" + prefer, "200 OK\n" + head + deprecated + also + "Sunset: Thu, 05 Dec 2030 00:00:00 GMT\n", seven + "\n", []string{"GET /v1/pets/7 200"}},
+		{"no such pet", "GET /v1/pets/9 HTTP/1.1\n" + prefer, "404 Not Found\n" + head + deprecated + also + "Sunset: Thu, 05 Dec 2030 00:00:00 GMT\n", bodyOf(noPet(9)), []string{"GET /v1/pets/9 404"}},
+		{"no such path", "GET /v1/nothing HTTP/1.1\n" + prefer, "404 Not Found\n" + head + also, bodyOf(noPath), []string{"GET /v1/nothing 404"}},
+		{"unclean path", "GET /v1/pets/ HTTP/1.1\n" + prefer, "404 Not Found\n" + head + also, bodyOf(noPath), []string{"GET /v1/pets/ 404"}},
+		{"bad limit", "GET /v1/pets?limit=0 HTTP/1.1\n" + prefer, "400 Bad Request\n" + head + also, bodyOf(badParameter("limit", "0", "an integer from 1 to 100")), []string{"GET /v1/pets?limit=0 400"}},
+		{"bad create", "POST /v1/pets HTTP/1.1\n" + prefer + "Content-Length: 2\n\n{}", "400 Bad Request\n" + head + also,
+			bodyOf("400 invalid_body: name is missing; it must be a string of valid Unicode"), []string{"POST /v1/pets 400 {}"}},
+		{"no such method", "PUT /v1/pets HTTP/1.1\n" + prefer, "405 Method Not Allowed\nAllow: GET, HEAD, POST\n" + head + also, bodyOf(only("GET, HEAD, POST")), []string{"PUT /v1/pets 405"}},
+		{"with a delay", "GET /v1/pets HTTP/1.1\n" + withKey + "Prefer: delay=0.001, code=truncate\n", "200 OK\n" + head + "Preference-Applied: code=truncate, delay=0.001\n", "[" + seed + "]\n", []string{"GET /v1/pets 200"}},
+		{"to another origin", "GET /v1/pets HTTP/1.1\nOrigin: null\n" + prefer,
+			"200 OK\nAccess-Control-Allow-Origin: *\nAccess-Control-Expose-Headers: Link, Location, Allow, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After\n" + head + also, "[" + seed + "]\n", []string{"GET /v1/pets 200"}},
+		{"nothing follows on the connection", "GET /v1/pets HTTP/1.1\n" + prefer + "\nGET /v1/pets HTTP/1.1\n" + withKey, "200 OK\n" + head + also, "[" + seed + "]\n", []string{"GET /v1/pets 200"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.play(t, "POST /__admin/reset", "204")
+			if !strings.Contains(c.send, "\n\n") || strings.HasSuffix(c.send, withKey) {
+				c.send += "\n"
+			}
+			got, want := rawAnswer(t, s.dial(t, c.send)), "HTTP/1.1 "+fmt.Sprintf(c.head, len(c.body))+"\n"+c.body[:len(c.body)/2]
+			if got != want {
+				t.Errorf("got %q\nwant %q", got, want)
+			}
+			s.saw(t, 1, c.journal...)
+			if strings.HasPrefix(c.name, "create") {
+				s.play(t, "GET /v1/pets", "200 ["+seed+","+strings.TrimSpace(c.body)+"]")
+			} else {
+				s.play(t, "GET /v1/pets", "200 ["+seed+"]")
+			}
+		})
+	}
+	t.Run("HEAD", func(t *testing.T) {
+		s.play(t, "POST /__admin/reset", "204")
+		if got := rawAnswer(t, s.dial(t, "HEAD /v1/pets HTTP/1.1\n"+prefer+"\n")); got != "" {
+			t.Errorf("got %q", got)
+		}
+		s.saw(t, 1, "HEAD /v1/pets 0")
+	})
+	t.Run("standing", func(t *testing.T) {
+		s.play(t, "POST /__admin/reset", "204", "PUT /__admin/fault?code=truncate&skip=1&times=2&operation=createPet&retry-after=1", "204",
+			create, created(9), "GET /v1/pets/10", noPet(10))
+		for id := 10; id < 12; id++ {
+			body := fmt.Sprintf(`{"id":%d,"name":"a","categoryId":1}`+"\n", id)
+			want := fmt.Sprintf("HTTP/1.1 201 Created\n"+head+"Location: /v1/pets/%d\n\n%s", len(body), id, body[:len(body)/2])
+			if got := rawAnswer(t, s.dial(t, "POST /v1/pets HTTP/1.1\n"+withKey+"Content-Length: 27\n\n"+pet)); got != want {
+				t.Errorf("got %q\nwant %q", got, want)
+			}
+		}
+		s.play(t, create, created(12))
+		s.saw(t, 5, "POST /v1/pets 201 "+pet, "GET /v1/pets/10 404", "POST /v1/pets 201 "+pet, "POST /v1/pets 201 "+pet, "POST /v1/pets 201 "+pet)
+	})
+	t.Run("big page", func(t *testing.T) {
+		page := bigPage()
+		s := start(t, "-quiet", "-seed", seedFile(t, page))
+		if got := s.half(t, "GET /v1/pets?limit=100\nPrefer: code=truncate"); got != "200 "+(page + "\n")[:(len(page)+1)/2] {
+			t.Errorf("%d bytes came, and not the first half of the page", len(got))
+		}
+		s.saw(t, 1, "GET /v1/pets?limit=100 200")
+	})
+}
+
+// What a client of net/http makes of lost answers: it repeats by itself what
+// was hung up on, and not what was truncated.
+func TestLostAnswers(t *testing.T) {
+	s := start(t)
+	for _, c := range []struct {
+		name string
+		play func(t *testing.T, send func(method, body string) (string, error))
+	}{
+		{"a hang-up on a kept connection is repeated", func(t *testing.T, send func(method, body string) (string, error)) {
+			if got, err := send("GET", ""); got != "200 []\n" || err != nil {
+				t.Errorf("got %q %v", got, err)
+			}
+			s.play(t, "PUT /__admin/fault?code=hangup&times=1", "204")
+			if got, err := send("GET", ""); got != "200 []\n" || err != nil {
+				t.Errorf("got %q %v", got, err)
+			}
+			s.saw(t, 3, "GET /v1/pets 200", "GET /v1/pets 0", "GET /v1/pets 200")
+		}},
+		{"a hang-up on a new connection is not", func(t *testing.T, send func(method, body string) (string, error)) {
+			s.play(t, "PUT /__admin/fault?code=hangup&times=1", "204")
+			if got, err := send("GET", ""); !errors.Is(err, io.EOF) {
+				t.Errorf("got %q %v", got, err)
+			}
+			s.saw(t, 1, "GET /v1/pets 0")
+		}},
+		{"a create that was hung up on is not", func(t *testing.T, send func(method, body string) (string, error)) {
+			send("GET", "")
+			s.play(t, "PUT /__admin/fault?code=hangup&times=1", "204")
+			if got, err := send("POST", pet); !errors.Is(err, io.EOF) {
+				t.Errorf("got %q %v", got, err)
+			}
+			s.saw(t, 2, "GET /v1/pets 200", "POST /v1/pets 0 "+pet)
+			s.play(t, "GET /v1/pets", "200 []")
+		}},
+		{"a truncated list is not repeated", func(t *testing.T, send func(method, body string) (string, error)) {
+			send("GET", "")
+			s.play(t, "PUT /__admin/fault?code=truncate&times=1", "204")
+			if got, err := send("GET", ""); got != "200 [" || err != io.ErrUnexpectedEOF {
+				t.Errorf("got %q %v", got, err)
+			}
+			s.saw(t, 2, "GET /v1/pets 200", "GET /v1/pets 200")
+		}},
+		{"a truncated create is not, and was done", func(t *testing.T, send func(method, body string) (string, error)) {
+			send("GET", "")
+			s.play(t, "PUT /__admin/fault?code=truncate&times=1", "204")
+			if got, err := send("POST", pet); got != "201 "+(onePet + "\n")[:(len(onePet)+1)/2] || err != io.ErrUnexpectedEOF {
+				t.Errorf("got %q %v", got, err)
+			}
+			s.saw(t, 2, "GET /v1/pets 200", "POST /v1/pets 201 "+pet)
+			s.play(t, "GET /v1/pets", "200 ["+onePet+"]")
+		}},
+		{"a naive retry makes two pets", func(t *testing.T, send func(method, body string) (string, error)) {
+			s.play(t, "PUT /__admin/fault?code=truncate&times=1&operation=createPet", "204")
+			tries := 1
+			for ; tries < 5; tries++ {
+				if _, err := send("POST", pet); err == nil {
+					break
+				}
+			}
+			if tries != 2 {
+				t.Errorf("it took %d tries", tries)
+			}
+			s.saw(t, 2, "POST /v1/pets 201 "+pet, "POST /v1/pets 201 "+pet)
+			s.play(t, "GET /v1/pets", "200 ["+onePet+","+strings.Replace(onePet, "1", "2", 1)+"]")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.play(t, "POST /__admin/reset", "204")
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			c.play(t, func(method, body string) (string, error) {
+				req, err := http.NewRequest(method, "http://"+s.addr+"/v1/pets", strings.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Authorization", "Bearer "+testKey)
+				resp, err := (&http.Client{Transport: transport, Timeout: patience}).Do(req)
+				if err != nil {
+					return "", err
+				}
+				defer resp.Body.Close()
+				b, err := io.ReadAll(resp.Body)
+				return fmt.Sprint(resp.StatusCode, " ", string(b)), err
+			})
+		})
+	}
+}
+
 // Standing faults strike the requests that they are set for.
 func TestStandingFault(t *testing.T) {
 	s := start(t)
@@ -1322,6 +2000,22 @@ func TestStandingFault(t *testing.T) {
 			create, down, create, down, create, created(1)},
 		{"times largest", fault + "code=503&times=9223372036854775807&operation=listPets", "204", "HEAD /v1/pets", "503\nRetry-After: 1", create, created(1)},
 
+		// The third page fails: two lists pass, one fails, and all others pass.
+		{"skip 2, times 1", fault + "code=503&skip=2&times=1&operation=listPets", "204", "GET /v1/pets", "200 []", "GET /v1/pets?limit=1", "200 []", "GET /v1/pets", down, "GET /v1/pets", "200 []", "GET /v1/pets", "200 []"},
+		{"skip 0", fault + "code=503&skip=0&times=1", "204", "GET /v1/pets", down, "GET /v1/pets", "200 []"},
+		{"skip without times", fault + "code=503&skip=1", "204", "GET /v1/pets", "200 []", "GET /v1/pets", down, "GET /v1/pets", down},
+		{"skip largest", fault + "code=503&skip=9223372036854775807&times=9223372036854775807", "204", "GET /v1/pets", "200 []", "GET /v1/pets", "200 []"},
+		{"skip, other operations", fault + "code=503&skip=1&times=1&operation=createPet", "204", "GET /v1/pets", "200 []", "GET /v1/pets/1", noPet(1), "PUT /v1/pets", only("GET, HEAD, POST"),
+			create, created(1), "GET /v1/pets", "200 [" + onePet + "]", create, down, create, created(2)},
+		{"skip, no key and a Prefer of its own", fault + "code=503&skip=1&times=1", "204", "GET /v1/pets\nAuthorization", noKey, "GET /v1/pets\nPrefer: delay=0", "200 []\nPreference-Applied: delay=0",
+			"GET /v1/pets\nPrefer: code=418", "418 im_a_teapot" + simulated + "\nPreference-Applied: code=418", "GET /v1/pets", "200 []", "GET /v1/pets", down, "GET /v1/pets", "200 []"},
+		{"skip, a Prefer that is bad", fault + "code=503&skip=1&times=1", "204", "GET /v1/pets\nPrefer: code=1", badParameter("code", "1", codes), "GET /v1/pets", "200 []", "GET /v1/pets", down},
+		{"skip, a body that is too long", fault + "code=503&skip=1&times=1", "204", "POST /v1/pets\n\n" + strings.Repeat(" ", maxBody+1), "413 request_entity_too_large: the body is over 65536 bytes\nConnection: close",
+			"GET /v1/pets", "200 []", "GET /v1/pets", down},
+		{"skip, times and operation are no preferences", "GET /v1/pets\nPrefer: code=503, skip=1, times=x, operation=createPet", down[:len(down)-len("\nRetry-After: 1")] + "\nPreference-Applied: code=503\nRetry-After: 1",
+			"GET /v1/pets\nPrefer: skip=x, times=1", "200 []", fault + "code=503", "204", "GET /v1/pets\nPrefer: skip=1, operation=createPet", down},
+		{"a new one counts anew", fault + "code=503&skip=1&times=1", "204", "GET /v1/pets", "200 []", fault + "code=503&skip=1&times=1", "204", "GET /v1/pets", "200 []", "GET /v1/pets", down, "GET /v1/pets", "200 []"},
+
 		{"every operation", fault + "code=503", "204", "GET /v1/pets", down, "HEAD /v1/pets", "503\nRetry-After: 1", create, down},
 		{"no such path", fault + "code=503", "204", "GET /v1/nothing", down},
 		{"other preferences", fault + "code=503", "204", "GET /v1/pets\nPrefer: wait=1", down},
@@ -1342,7 +2036,7 @@ func TestStandingFault(t *testing.T) {
 		{"cleared by reset", fault + "code=503", "204", "POST /__admin/reset", "204", "GET /v1/pets", "200 []"},
 	})
 	const neither = "400 invalid_parameter: code or delay must be given, in the query: /__admin/fault?code=503"
-	const times, operations = "an integer from 1 to 9223372036854775807", "listPets, createPet or getPet"
+	const times, skips, operations = "an integer from 1 to 9223372036854775807", "an integer from 0 to 9223372036854775807", "listPets, createPet or getPet"
 	var rules [][]string
 	for _, c := range [][3]string{ // what is refused changes nothing
 		{"refused: no key", "code=500\nAuthorization", noKey},
@@ -1352,6 +2046,13 @@ func TestStandingFault(t *testing.T) {
 		{"refused: delay 31", "code=500&delay=31", badParameter("delay", "31", delays)},
 		{"refused: times 0", "code=500&times=0", badParameter("times", "0", times)},
 		{"refused: times empty", "code=500&times=", badParameter("times", "empty", times)},
+		{"refused: skip -1", "code=500&skip=-1", badParameter("skip", "-1", skips)},
+		{"refused: skip x", "code=500&skip=x", badParameter("skip", "x", skips)},
+		{"refused: skip empty", "code=500&skip", badParameter("skip", "empty", skips)},
+		{"refused: skip 1.0", "code=500&skip=1.0", badParameter("skip", "1.0", skips)},
+		{"refused: skip over int64", "code=500&skip=9223372036854775808", badParameter("skip", "9223372036854775808", skips)},
+		{"refused: skip twice", "code=500&skip=1&skip=1", badParameter("skip", "given 2 times", "given once")},
+		{"refused: skip alone", "skip=1&times=1", neither},
 		{"refused: operation unknown", "code=500&operation=listOrders", badParameter("operation", "listOrders", operations)},
 		{"refused: operation empty", "code=500&operation=", badParameter("operation", "empty", operations)},
 		{"refused: code twice", "code=500&code=500", badParameter("code", "given 2 times", "given once")},
@@ -1371,22 +2072,45 @@ func TestStandingFault(t *testing.T) {
 		}
 		s.play(t, "GET /v1/pets", "200 []")
 	})
-	t.Run("times 10 of 100 at once", func(t *testing.T) {
-		s.play(t, "POST /__admin/reset", "204", fault+"code=503&times=10&operation=listPets", "204")
-		var hits atomic.Int64
-		together(100, func(i int) {
-			switch got := s.call(t, []string{"GET /v1/pets", "HEAD /v1/pets"}[i%2]); got[:3] {
-			case "503":
-				hits.Add(1)
-			case "200":
-			default:
-				t.Error(got)
+	// 100 lists at once, and other operations among them.
+	for _, c := range []struct {
+		name, parameters string
+		want, later      int64 // how many of them are hit, and of the next 20 lists
+	}{
+		{"times 10 of 100 at once", "times=10", 10, 0},
+		{"skip 30 and times 10 of 100 at once", "skip=30&times=10", 10, 0},
+		{"skip 95 and times 10 of 100 at once", "skip=95&times=10", 5, 5},
+		{"skip 60 of 100 at once", "skip=60", 40, 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.play(t, "POST /__admin/reset", "204", fault+"code=503&operation=listPets&"+c.parameters, "204")
+			var hits atomic.Int64
+			ask := func(request string) {
+				switch got := s.call(t, request); got[:3] {
+				case "503":
+					hits.Add(1)
+				case "200":
+				default:
+					t.Error(got)
+				}
+			}
+			together(100, func(i int) {
+				if i%2 == 0 {
+					s.call(t, "GET /v1/pets/1")
+				}
+				ask([]string{"GET /v1/pets", "HEAD /v1/pets"}[i%2])
+			})
+			if hits.Load() != c.want {
+				t.Errorf("%s hit %d of 100, want %d", c.parameters, hits.Load(), c.want)
+			}
+			for range 20 {
+				ask("GET /v1/pets")
+			}
+			if later := hits.Load() - c.want; later != c.later {
+				t.Errorf("%s hit %d of the next 20, want %d", c.parameters, later, c.later)
 			}
 		})
-		if hits.Load() != 10 {
-			t.Errorf("times=10 hit %d of 100", hits.Load())
-		}
-	})
+	}
 }
 
 // A delayed request holds nobody up, ends with its client, and is answered at
@@ -1951,41 +2675,65 @@ func TestMillion(t *testing.T) {
 
 // README: Development. What random requests find.
 
-// Long random sequences of all operations do what a plain slice does.
+// Long random sequences of all operations, faults and resets do what plain
+// slices do, and the journal has them all.
 func TestModel(t *testing.T) {
 	statuses := []PetStatus{"", Available, Pending, Sold}
+	codes := map[string]string{"418": "im_a_teapot", "429": "too_many_requests", "500": "internal_server_error"}
 	for round := range 5 {
 		t.Run(fmt.Sprint("round ", round), func(t *testing.T) {
 			random := rand.New(rand.NewSource(int64(round)))
-			var seed []Pet
-			for id := random.Int63n(5) + 1; len(seed) < 60; id += random.Int63n(4) + 1 {
-				seed = append(seed, Pet{id, NewPet{strings.Repeat("n", random.Intn(3)), random.Int63(), statuses[random.Intn(4)]}})
+			// randomPets returns pets as they are listed and, shuffled and the last
+			// ones without an id, as a seed.
+			randomPets := func(n int) (pets []Pet, seed string) {
+				var last int64
+				for i := range n {
+					last += random.Int63n(4) + 1
+					if i >= n-3 {
+						last = pets[i-1].ID + 1
+					}
+					pets = append(pets, Pet{last, NewPet{strings.Repeat("n", random.Intn(3)), random.Int63(), statuses[random.Intn(4)]}})
+				}
+				elements := make([]string, n)
+				for i, j := range random.Perm(n - 3) {
+					elements[j] = string(encode(pets[i]))
+				}
+				for i := n - 3; i < n; i++ {
+					elements[i] = string(encode(pets[i].NewPet))
+				}
+				return pets, "[" + strings.Join(elements, ",") + "]"
 			}
-			shuffled := slices.Clone(seed)
-			random.Shuffle(len(seed), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-			s := start(t, "-quiet", "-seed", seedFile(t, string(encode(shuffled))))
-			model := slices.Clone(seed)
-			last := seed[len(seed)-1].ID
-			next := last + 1
+			seed, file := randomPets(60)
+			s := start(t, "-quiet", "-seed", seedFile(t, file))
+			model, next := slices.Clone(seed), seed[len(seed)-1].ID+1
+			var log []string // the journal as saw takes it
+			total := 0
+			var fault struct {
+				code, retryAfter, operation string
+				skip, times, met            int
+			}
 			for step := range 2000 {
-				var request, want string
-				switch n := random.Intn(100); {
-				case n < 20:
-					p := Pet{next, NewPet{fmt.Sprint("pet ", step), random.Int63() - random.Int63(), statuses[random.Intn(4)]}}
-					request = "POST /v1/pets\n\n" + string(encode(p.NewPet))
-					want = fmt.Sprintf("201 %s\nLocation: /v1/pets/%d", encode(p), next)
-					model = append(model, p)
-					next++
+				var request, body, operation, want string
+				effect := func() {} // of the request, unless a fault strikes it
+				switch n := random.Intn(200); {
 				case n < 40:
+					p := Pet{next, NewPet{fmt.Sprint("pet ", step), random.Int63() - random.Int63(), statuses[random.Intn(4)]}}
+					request, body, operation = "POST /v1/pets", string(encode(p.NewPet)), "createPet"
+					want = fmt.Sprintf("201 %s\nLocation: /v1/pets/%d", encode(p), next)
+					effect = func() {
+						model = append(model, p)
+						next++
+					}
+				case n < 80:
 					id := random.Int63n(next+3) - 1
-					request = fmt.Sprintf("GET /v1/pets/%d", id)
-					want = fmt.Sprintf("404 not_found: there is no pet %d", id) + going
+					request, operation = fmt.Sprintf("GET /v1/pets/%d", id), "getPet"
+					want = noPet(id)
 					for _, p := range model {
 						if p.ID == id {
 							want = "200 " + string(encode(p)) + going
 						}
 					}
-				case n < 99:
+				case n < 182:
 					limit, after, status := 20, int64(0), statuses[random.Intn(4)]
 					query := ""
 					if random.Intn(2) == 0 {
@@ -2000,7 +2748,7 @@ func TestModel(t *testing.T) {
 						after = random.Int63n(next+5) - 2
 						query += fmt.Sprintf("after=%d&", after)
 					}
-					request = "GET /v1/pets?" + query
+					request, operation = "GET /v1/pets?"+query, "listPets"
 					var page []string
 					for _, p := range model {
 						if p.ID > after && (status == "" || p.Status == status) {
@@ -2016,14 +2764,83 @@ func TestModel(t *testing.T) {
 					if strings.HasPrefix(link, "\n") {
 						want += link
 					}
+				case n < 187:
+					s.saw(t, total, log...)
+					continue
+				case n < 188:
+					request, want = forget, "204"
+					log, total = nil, 0
+				case n < 195:
+					request, want = "PUT /__admin/fault?", "204"
+					fault.code = []string{"418", "429", "500", "truncate"}[random.Intn(4)]
+					fault.retryAfter = []string{"", "0", "3600"}[random.Intn(3)]
+					fault.operation = []string{"", "listPets", "createPet", "getPet"}[random.Intn(4)]
+					fault.skip, fault.times, fault.met = random.Intn(4), random.Intn(4), 0
+					for name, value := range map[string]string{"code": fault.code, "retry-after": fault.retryAfter, "operation": fault.operation,
+						"skip": fmt.Sprint(fault.skip), "times": strings.TrimPrefix(fmt.Sprint(fault.times), "0")} {
+						if value != "" {
+							request += name + "=" + value + "&"
+						}
+					}
+				case n < 196:
+					request, want = "DELETE /__admin/fault", "204"
+					fault.code = ""
+				case n < 198:
+					request, want = "POST /__admin/reset", "204"
+					model, next = slices.Clone(seed), seed[len(seed)-1].ID+1
+					log, total, fault.code = nil, 0, ""
 				default:
 					request, want = "POST /__admin/reset", "204"
-					model, next = slices.Clone(seed), last+1
+					model, body = randomPets(random.Intn(60) + 4)
+					next = model[len(model)-1].ID + 1
+					log, total, fault.code = nil, 0, ""
 				}
-				if got := s.call(t, request); got != want {
+
+				// Every tenth request asks for a fault itself.
+				code, retryAfter, headers := "", "", ""
+				if operation != "" && random.Intn(10) == 0 {
+					prefer := []string{"code=truncate", "delay=0", "code=418", "code=429, retry-after=0"}[random.Intn(4)]
+					code, retryAfter, _ = strings.Cut(strings.TrimPrefix(prefer, "code="), ", retry-after=")
+					headers = "\nPreference-Applied: " + prefer
+				} else if operation != "" && fault.code != "" && (fault.operation == "" || fault.operation == operation) {
+					if fault.met++; fault.met > fault.skip && (fault.times == 0 || fault.met <= fault.skip+fault.times) {
+						code, retryAfter = fault.code, fault.retryAfter
+					}
+				}
+				target := request
+				if headers != "" {
+					request += strings.Replace(headers, "Preference-Applied", "Prefer", 1)
+				}
+				request += "\n\n" + body
+				if codes[code] != "" {
+					want, effect = code+" "+codes[code]+simulated, func() {}
+					if operation == "getPet" {
+						want += going
+					}
+					if retryAfter = cmp.Or(retryAfter, map[string]string{"429": "1"}[code]); retryAfter != "" {
+						headers += "\nRetry-After: " + retryAfter
+					}
+				}
+				effect()
+				if operation != "" {
+					total++
+					log = append(log, strings.TrimSpace(target+" "+want[:3]+" "+body))
+					log = log[max(len(log)-1000, 0):]
+				}
+				lines := strings.Split(want+headers, "\n")
+				slices.Sort(lines[1:])
+				got := ""
+				if want = strings.Join(lines, "\n"); code == "truncate" {
+					whole := bodyOf(want)
+					got, want = s.half(t, request), want[:4]+whole[:len(whole)/2]
+				} else {
+					got = s.call(t, request)
+				}
+				if got != want {
 					t.Fatalf("step %d: %s\n got %s\nwant %s", step, request, got, want)
 				}
 			}
+			s.saw(t, total, log...)
 		})
 	}
 }
@@ -2114,33 +2931,26 @@ func FuzzQuery(f *testing.F) {
 
 // A Prefer header does what it says, and nothing else does.
 func FuzzPrefer(f *testing.F) {
-	for _, header := range []string{"", "code=503", "code=503, delay=1.5", "Code = \"418\";x", "a=\"b,code=500\", delay=30", "code=hangup", "code=99", "delay=-1", "code=404,code=500", ",;=\"\\\""} {
+	for _, header := range []string{"", "code=503", "code=503, delay=1.5", "Code = \"418\";x", "a=\"b,code=500\", delay=30", "code=hangup", "code=99", "delay=-1", "code=404,code=500", ",;=\"\\\"",
+		"code=truncate", "delay=0,code=truncate, retry-after=5", "code=418, retry-after=0", "retry-after=3600;x=\",\",code=429", "code=500, retry-after=3601", "retry-after=x", "delay=0, retry-after",
+		"code=418, skip=x, times=0, operation=createPet", "delay=\"1;2\"",
+		"code=418, \"", "\"code=418", "a=\"b, code=418", "code=\"418", "code=418;a=\"", "code=418,a=\"\\\",delay=x", "\"" + strings.Repeat("\\\"", 30000), "code=418," + strings.Repeat("\"\\\"", 20000)} {
 		f.Add(header)
 	}
 	h := quietAPI(state{}).routes()
+	// A preference and, behind it, its parameters. What follows an unclosed quote
+	// is in none.
+	preference := regexp.MustCompile(`(?s)^((?:[^",;]|"(?:[^"\\]|\\.)*")*)(?:[^",]|"(?:[^"\\]|\\.)*")*(?:,|$)`)
+	seconds := regexp.MustCompile(`^(0|[1-9][0-9]{0,2}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)$`)
 	f.Fuzz(func(t *testing.T, header string) {
-		var list []string
-		quoted, escaped, start := false, false, 0
-		for i := 0; i < len(header); i++ {
-			switch c := header[i]; {
-			case escaped:
-				escaped = false
-			case quoted && c == '\\':
-				escaped = true
-			case c == '"':
-				quoted = !quoted
-			case c == ',' && !quoted:
-				list = append(list, header[start:i])
-				start = i + 1
-			}
-		}
-		if quoted {
-			return // no list
-		}
 		wanted := map[string]string{}
-		for _, p := range append(list, header[start:]) {
-			p, _, _ = strings.Cut(p, ";")
-			name, value, _ := strings.Cut(p, "=")
+		for rest := header + ","; rest != ""; {
+			m := preference.FindStringSubmatch(rest)
+			if m == nil {
+				break
+			}
+			rest = rest[len(m[0]):]
+			name, value, _ := strings.Cut(m[1], "=")
 			name = strings.ToLower(strings.TrimSpace(name))
 			if _, again := wanted[name]; !again {
 				wanted[name] = strings.Trim(strings.TrimSpace(value), "\"")
@@ -2148,32 +2958,68 @@ func FuzzPrefer(f *testing.F) {
 		}
 		code, hasCode := wanted["code"]
 		delay, hasDelay := wanted["delay"]
-		want := 200
+		retryAfter, hasRetryAfter := wanted["retry-after"]
+		// The answer: its status, the half of it that is sent, and two headers.
+		want, cut, applied, header2 := 200, false, []string{}, ""
 		if hasCode {
-			if want, _ = strconv.Atoi(code); want < 400 || want > 599 || len(code) != 3 {
-				want = 400
+			applied = append(applied, "code="+code)
+			switch want, _ = strconv.Atoi(code); {
+			case code == "hangup" || code == "truncate":
+				want, cut = 200, true
+			case want < 400 || want > 599 || len(code) != 3:
+				want = 0
+			case hasRetryAfter:
+				header2 = retryAfter
+			case want == 429 || want == 503:
+				header2 = "1"
 			}
 		}
-		seconds, err := strconv.ParseFloat(delay, 64)
-		if hasDelay && (err != nil || !regexp.MustCompile(`^[0-9.]+$`).MatchString(delay) || seconds > 30) {
-			want = 400
-		}
-		defer func() {
-			if v := recover(); v != nil && (v != http.ErrAbortHandler || code != "hangup") {
-				panic(v)
+		if hasDelay {
+			applied = append(applied, "delay="+delay)
+			n, err := strconv.ParseFloat(delay, 64)
+			if err != nil || !regexp.MustCompile(`^[0-9.]+$`).MatchString(delay) || n > 30 {
+				want = 0
 			}
+		}
+		if (hasCode || hasDelay) && hasRetryAfter {
+			if want >= 400 {
+				applied = append(applied, "retry-after="+retryAfter)
+			}
+			if !seconds.MatchString(retryAfter) {
+				want = 0
+			}
+		}
+		if want == 0 { // a bad value
+			want, cut, applied, header2 = 400, false, nil, ""
+		}
+		r, w := httptest.NewRequest("GET", "/v1/pets", nil), httptest.NewRecorder()
+		r.Header = http.Header{"Authorization": {"Bearer " + testKey}, "Prefer": {header}}
+		gotCut := func() (aborted bool) {
+			defer func() {
+				if v := recover(); v != nil && v != http.ErrAbortHandler {
+					panic(v)
+				} else {
+					aborted = v != nil
+				}
+			}()
+			h.ServeHTTP(w, r)
+			return false
 		}()
-		w := direct(t, h, "GET", "/v1/pets", nil, func(r *http.Request) { r.Header["Prefer"] = []string{header} })
-		if w.Code != want || (w.Header().Get("Preference-Applied") != "") != (hasCode || hasDelay) && want != 400 {
-			t.Errorf("Prefer: %q: got %d %v, want %d", header, w.Code, w.Header(), want)
+		body := w.Body.String()
+		if w.Code != want || gotCut != cut || w.Header().Get("Retry-After") != header2 || w.Header().Get("Preference-Applied") != strings.Join(applied, ", ") {
+			t.Errorf("Prefer: %.1000q: got %d %v, cut off %v; want %d, %v, %v, %q", header, w.Code, w.Header(), gotCut, want, cut, applied, header2)
+		}
+		if bodies := map[string]string{"hangup": "", "truncate": "["}; cut && body != bodies[code] || !cut && want == 200 && body != "[]\n" || want > 200 && !json.Valid([]byte(body)) {
+			t.Errorf("Prefer: %.1000q: got the body %q", header, body)
 		}
 	})
 }
 
-// A seed that the rules take is what is listed, and any other is refused.
+// A seed that the rules take is what is listed, and any other is refused and
+// changes nothing, be it of a file or of a reset.
 func FuzzSeed(f *testing.F) {
 	for _, seed := range []string{`[]`, `[{"name":"a","categoryId":1},{"id":7,"name":"b","categoryId":2,"status":"sold"},{"id":3,"name":"c","categoryId":3}]`,
-		`[{"id":1,"name":"a","categoryId":1},{"id":1,"name":"a","categoryId":1}]`, `[{"id":9223372036854775806,"name":"","categoryId":1},{"name":"","categoryId":1}]`, `[1]`, `{}`, `[] []`, `[{"name":"a"`} {
+		`[{"id":1,"name":"a","categoryId":1},{"id":1,"name":"a","categoryId":1}]`, `[{"id":9223372036854775806,"name":"","categoryId":1},{"name":"","categoryId":1}]`, `[1]`, `{}`, `[] []`, `[{"name":"a"`, ``, ` `, `[` + pet + `,]`} {
 		f.Add([]byte(seed))
 	}
 	file := filepath.Join(f.TempDir(), "pets.json")
@@ -2218,6 +3064,40 @@ func FuzzSeed(f *testing.F) {
 		if ok != (err == nil) {
 			t.Fatalf("%q: accepted %v, got %v", content, ok, err)
 		}
+
+		var before state
+		before.put(1, NewPet{"a", 1, ""})
+		a := quietAPI(before)
+		h := a.routes()
+		direct(t, h, "POST", "/v1/pets", []byte(pet), nil)
+		direct(t, h, "PUT", "/__admin/fault?code=500&operation=getPet", nil, nil)
+		w := direct(t, h, "POST", "/__admin/reset", content, nil)
+		_, journaled := a.journal.all()
+		switch {
+		case len(content) == 0 || len(content) > maxBody: // a plain reset, or a 413
+		case err != nil:
+			var e Error
+			json.Unmarshal(w.Body.Bytes(), &e)
+			message := strings.TrimPrefix(err.Error(), file+": ")
+			if e != (Error{codeInvalidBody, message, 400}) && !strings.Contains(message, testKey) {
+				t.Errorf("%q: the reset is told %s, want %s", content, w.Body, message)
+			}
+			if journaled != 1 || a.standing.Load() == nil {
+				t.Errorf("%q: a bad reset clears journal or fault", content)
+			}
+			if got := direct(t, h, "GET", "/v1/pets", nil, nil).Body.String(); got != "["+onePet+","+strings.Replace(onePet, "1", "2", 1)+"]\n" {
+				t.Errorf("%q: a bad reset leaves %s", content, got)
+			}
+		default:
+			got := a.pets.base.pets[""]
+			if w.Code != 204 || journaled != 0 || a.standing.Load() != nil || !slices.Equal(got, pets.pets[""]) || a.pets.lastID != last || len(a.pets.pets) != 0 {
+				t.Errorf("%q: a reset answers %d %s and has %d pets up to %d, want those of the file", content, w.Code, w.Body, len(got), a.pets.lastID)
+			}
+			direct(t, h, "POST", "/__admin/reset", nil, nil)
+			if got := direct(t, h, "GET", "/v1/pets", nil, nil).Body.String(); got != "["+onePet+"]\n" {
+				t.Errorf("%q: a plain reset leaves %s", content, got)
+			}
+		}
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), file+": ") || strings.Contains(err.Error(), "Pet") {
 				t.Errorf("%q: %v", content, err)
@@ -2236,8 +3116,8 @@ func FuzzSeed(f *testing.F) {
 	})
 }
 
-// A mix of all operations, faults, delays, resets and clients that go away,
-// for the duration in PETSTORE_SOAK, leaves nothing behind and loses nothing.
+// A mix of all operations, faults, delays, lost answers, resets, readers of the
+// journal and clients that go away, for the duration in PETSTORE_SOAK, leaves nothing behind and loses nothing.
 func TestSoak(t *testing.T) {
 	duration, err := time.ParseDuration(os.Getenv("PETSTORE_SOAK"))
 	if err != nil {
@@ -2253,6 +3133,14 @@ func TestSoak(t *testing.T) {
 	var mu sync.RWMutex // held for writing by who resets
 	var createdMu sync.Mutex
 	created := map[int64]string{}
+	add := func(n int64, name string) {
+		createdMu.Lock()
+		defer createdMu.Unlock()
+		if created[n] != "" {
+			t.Errorf("the id %d is given twice", n)
+		}
+		created[n] = name
+	}
 	end := time.Now().Add(duration)
 	var total atomic.Int64
 	id := regexp.MustCompile(`^201 {"id":(\d+),`)
@@ -2271,12 +3159,7 @@ func TestSoak(t *testing.T) {
 					t.Errorf("create: %s", got)
 				} else {
 					n, _ := strconv.ParseInt(m[1], 10, 64)
-					createdMu.Lock()
-					if created[n] != "" {
-						t.Errorf("the id %d is given twice", n)
-					}
-					created[n] = name
-					createdMu.Unlock()
+					add(n, name)
 				}
 			case n < 500:
 				request, want = fmt.Sprintf("GET /v1/pets?limit=%d&status=sold&after=%d", random.Intn(100)+1, random.Intn(10000)), "200 "
@@ -2295,6 +3178,25 @@ func TestSoak(t *testing.T) {
 				request, want = "PUT /__admin/fault?code=599&delay=0.01&times=3&operation=getPet", "204"
 			case n < 830:
 				request, want = "POST /v1/pets\n\n"+strings.Repeat("x", maxBody+1), "413 "
+			case n < 834:
+				s.journal(t)
+			case n < 836:
+				request, want = forget, "204"
+			case n < 860:
+				request, want = "POST /__admin/reset\n\n"+`[{"id":1,"name":"x"}]`, "400 "
+			case n < 880:
+				if got := s.half(t, "GET /v1/pets/5\nPrefer: code=truncate"); !strings.HasPrefix(got, `200 {"id":5,"name"`) {
+					t.Errorf("truncated: %s", got)
+				}
+			case n < 900:
+				resp := s.do(t, "POST /v1/pets\nPrefer: code=truncate\n\n"+`{"name":`+name+`,"categoryId":1,"status":"sold"}`)
+				_, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				n, malformed := strconv.ParseInt(strings.TrimPrefix(resp.Header.Get("Location"), "/v1/pets/"), 10, 64)
+				if resp.StatusCode != 201 || err != io.ErrUnexpectedEOF || malformed != nil {
+					t.Errorf("truncated create: %d %v %v", resp.StatusCode, err, resp.Header)
+				}
+				add(n, name)
 			case n < 998:
 				send := []string{
 					"GET /v1/pets HTTP/1.1\n" + withKey + "Prefer: delay=30\n\n",
@@ -2314,10 +3216,15 @@ func TestSoak(t *testing.T) {
 			default:
 				mu.RUnlock()
 				mu.Lock()
-				if got := s.call(t, "POST /__admin/reset"); got != "204" {
+				clear(created)
+				request := "POST /__admin/reset"
+				if random.Intn(2) == 0 {
+					request += "\n\n" + `[{"name":"array","categoryId":1},{"id":5,"name":"array","categoryId":1}]`
+					created[5], created[6] = `"array"`, `"array"`
+				}
+				if got := s.call(t, request); got != "204" {
 					t.Errorf("reset: %s", got)
 				}
-				clear(created)
 				mu.Unlock()
 				mu.RLock()
 			}
@@ -2678,6 +3585,133 @@ func (s *service) readAll(t testing.TB, query string) (ids []int64) {
 		}
 		query = m[1]
 	}
+}
+
+// What asks for the journal and clears it, and the answer of an empty one.
+const (
+	spy     = "GET /__admin/requests"
+	forget  = "DELETE /__admin/requests"
+	nothing = `200 {"requests":[` + "\n" + `],"meta":{"total":0}}`
+)
+
+// journaled is an entry of the journal.
+type journaled struct {
+	Time    string            `json:"time"`
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+	Status  int               `json:"status"`
+}
+
+// line returns the entry as the journal has it, but for its time.
+func (e journaled) line() string {
+	_, line, _ := strings.Cut(string(encode(e)), ",")
+	return "{" + line
+}
+
+// journal returns the journal, and checks the form that it always has: a line
+// for each request, and members in order.
+func (s *service) journal(t testing.TB) (entries []journaled, total int) {
+	t.Helper()
+	text := s.call(t, spy)
+	lines := strings.Split(text, "\n")
+	end := lines[len(lines)-1]
+	if _, err := fmt.Sscanf(end, `],"meta":{"total":%d}}`, &total); err != nil || end != fmt.Sprintf(`],"meta":{"total":%d}}`, total) || lines[0] != `200 {"requests":[` {
+		t.Errorf("the journal begins with %.100s and ends with %.100s", lines[0], end)
+	}
+	for i, line := range lines[1:max(len(lines)-1, 1)] {
+		var e journaled
+		object, more := strings.CutSuffix(line, ",")
+		err := json.Unmarshal([]byte(object), &e)
+		plain := strings.NewReplacer(`\ufffd`, "\ufffd").Replace // what is no UTF-8 is escaped
+		if _, malformed := time.Parse("2006-01-02T15:04:05.000Z", e.Time); err != nil || malformed != nil || plain(object) != plain(string(encode(e))) || more != (i < len(lines)-3) {
+			t.Errorf("line %d of the journal: %v: %.1000s", i+1, err, line)
+		}
+		entries = append(entries, e)
+	}
+	if strings.Contains(text, s.key) && len(s.key) > 8 {
+		t.Errorf("the journal shows the key:\n%.10000s", text)
+	}
+	return entries, total
+}
+
+// saw compares the journal with total and with lines of method, url, status
+// and, unless it is empty, body.
+func (s *service) saw(t testing.TB, total int, want ...string) {
+	t.Helper()
+	var got []string
+	entries, n := s.journal(t)
+	for _, e := range entries {
+		got = append(got, strings.TrimSpace(fmt.Sprint(e.Method, " ", e.URL, " ", e.Status, " ", e.Body)))
+	}
+	if !slices.Equal(got, want) || n != total {
+		t.Errorf("the journal has, of %d,\n%.10000s\nwant, of %d,\n%.10000s", n, strings.Join(got, "\n"), total, strings.Join(want, "\n"))
+	}
+}
+
+// spied plays each rule, a name and what a connection sends, as a test of that
+// name, and compares the lines of the journal with the rest of the rule.
+func (s *service) spied(t *testing.T, rules [][]string) {
+	t.Helper()
+	for _, rule := range rules {
+		t.Run(rule[0], func(t *testing.T) {
+			s.play(t, "POST /__admin/reset", "204")
+			rest(t, s.dial(t, rule[1]))
+			var got []string
+			entries, total := s.journal(t)
+			for _, e := range entries {
+				got = append(got, e.line())
+			}
+			if want := rule[2:]; !slices.Equal(got, want) || total != len(want) {
+				t.Errorf("the journal has, of %d,\n%s\nwant\n%s", total, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+// half sends a request whose answer breaks off in the middle of its body, and
+// returns its status and what came of the body.
+func (s *service) half(t testing.TB, request string) string {
+	t.Helper()
+	resp := s.do(t, request)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != io.ErrUnexpectedEOF || int64(len(b)) != resp.ContentLength/2 {
+		t.Errorf("%.1000s\n got %d of %d bytes, %v; want half of them", request, len(b), resp.ContentLength, err)
+	}
+	return fmt.Sprint(resp.StatusCode, " ", string(b))
+}
+
+// bodyOf returns the body of an answer as call writes it.
+func bodyOf(answer string) string {
+	status, _ := strconv.Atoi(answer[:3])
+	line, _, _ := strings.Cut(answer[4:], "\n")
+	if status >= 400 {
+		code, message, _ := strings.Cut(line, ": ")
+		line = string(encode(Error{code, message, status}))
+	}
+	return line + "\n"
+}
+
+// bigPage is a page of 100 pets that takes 6 MB.
+func bigPage() string {
+	pets := make([]string, 100)
+	for i := range pets {
+		pets[i] = fmt.Sprintf(`{"id":%d,"name":"%s","categoryId":1}`, i+1, strings.Repeat("x", 60<<10))
+	}
+	return "[" + strings.Join(pets, ",") + "]"
+}
+
+// rawAnswer returns what comes on c until the service closes it, but for the
+// date, with \n for CR LF.
+func rawAnswer(t testing.TB, c net.Conn) string {
+	t.Helper()
+	b, err := io.ReadAll(c)
+	if err != nil {
+		t.Errorf("%v behind %.1000q", err, b)
+	}
+	return regexp.MustCompile(`(?m)^Date: .*\n`).ReplaceAllString(strings.ReplaceAll(string(b), "\r\n", "\n"), "")
 }
 
 // dial opens a connection and sends what is given, with \n for CR LF.
