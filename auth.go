@@ -77,8 +77,11 @@ func replaceKey(text, key string) string {
 // hideCredentials returns an Authorization header with <API_KEY> for the key,
 // however short that is.
 func hideCredentials(header, key string) string {
-	i := strings.LastIndex(header, " ") + 1
-	return header[:i] + replaceKey(header[i:], key)
+	const bearer = "Bearer "
+	if scheme := header[:min(len(bearer), len(header))]; strings.EqualFold(scheme, bearer) {
+		return scheme + replaceKey(header[len(bearer):], key)
+	}
+	return replaceKey(header, key)
 }
 
 // requireKey lets a request through to next only with the API key as its

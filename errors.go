@@ -77,7 +77,7 @@ func shorten(given string) string {
 func integer(name, given string, min, max int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
 	digits := strings.TrimPrefix(given, "-")
-	if err != nil || n < min || n > max || digits[0] == '+' || digits[0] == '0' && digits != "0" {
+	if err != nil || n < min || n > max || min >= 0 && digits != given || digits[0] == '+' || digits[0] == '0' && digits != "0" {
 		allowed := "an integer"
 		if min > math.MinInt64 || max < math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
 			allowed = fmt.Sprintf("an integer from %d to %d", min, max)

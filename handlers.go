@@ -626,21 +626,34 @@ func (a *api) listRequests(x *exchange, r *http.Request) error {
 
 // encodeEntry returns an entry of the journal as JSON, without the key.
 func (a *api) encodeEntry(e entry) []byte {
+	names := make([]string, 0, len(e.header))
+	for name := range e.header {
+		names = append(names, name)
+	}
+	slices.Sort(names) // for those that look alike without the key
+	shown := map[string][]string{}
+	for _, name := range names {
+		for _, value := range e.header[name] {
+			if name == "Authorization" {
+				value = hideCredentials(value, a.key)
+			}
+			// net/http has changed the case of the name.
+			hidden := hideKey(strings.ToLower(name), strings.ToLower(a.key))
+			if hidden == strings.ToLower(name) {
+				hidden = name
+			}
+			shown[hidden] = append(shown[hidden], hideKey(value, a.key))
+		}
+	}
 	headers := map[string]string{}
+	for name, values := range shown {
+		headers[name] = strings.Join(values, ", ")
+	}
 	if e.host != "" {
 		headers["Host"] = hideKey(e.host, a.key)
 	}
 	if e.chunked { // net/http takes this header out, as the one before
 		headers["Transfer-Encoding"] = "chunked"
-	}
-	for name, values := range e.header {
-		shown := make([]string, len(values))
-		for i, value := range values {
-			if shown[i] = hideKey(value, a.key); name == "Authorization" {
-				shown[i] = hideCredentials(value, a.key)
-			}
-		}
-		headers[hideKey(name, a.key)] = strings.Join(shown, ", ")
 	}
 	return encode(struct {
 		Time    string            `json:"time"`
