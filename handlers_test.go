@@ -2005,6 +2005,7 @@ func TestStandingFault(t *testing.T) {
 		{"skip 0", fault + "code=503&skip=0&times=1", "204", "GET /v1/pets", down, "GET /v1/pets", "200 []"},
 		{"skip without times", fault + "code=503&skip=1", "204", "GET /v1/pets", "200 []", "GET /v1/pets", down, "GET /v1/pets", down},
 		{"skip largest", fault + "code=503&skip=9223372036854775807&times=9223372036854775807", "204", "GET /v1/pets", "200 []", "GET /v1/pets", "200 []"},
+		{"skip and times largest", fault + "code=503&skip=1&times=9223372036854775807", "204", "GET /v1/pets", "200 []", "GET /v1/pets", down, "GET /v1/pets", down},
 		{"skip, other operations", fault + "code=503&skip=1&times=1&operation=createPet", "204", "GET /v1/pets", "200 []", "GET /v1/pets/1", noPet(1), "PUT /v1/pets", only("GET, HEAD, POST"),
 			create, created(1), "GET /v1/pets", "200 [" + onePet + "]", create, down, create, created(2)},
 		{"skip, no key and a Prefer of its own", fault + "code=503&skip=1&times=1", "204", "GET /v1/pets\nAuthorization", noKey, "GET /v1/pets\nPrefer: delay=0", "200 []\nPreference-Applied: delay=0",
