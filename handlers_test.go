@@ -1543,6 +1543,37 @@ func TestJournalHidesTheKey(t *testing.T) {
 		`{"method":"GET","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>","Connection":"close","Host":"x"},"body":"","status":200}`}})
 }
 
+// Rules that the sources broke when this was written.
+func TestJournalKnownBugs(t *testing.T) {
+	const end = "Connection: close\n\n"
+	s := startKey(t, "12345-67890")
+	s.spied(t, [][]string{
+		{"something behind the key", "GET /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer 12345-67890 x\n" + end,
+			`{"method":"GET","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY> x","Connection":"close","Host":"x"},"body":"","status":401}`},
+		{"key twice", "GET /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer 12345-67890, Bearer 12345-67890\n" + end,
+			`{"method":"GET","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>, Bearer <API_KEY>","Connection":"close","Host":"x"},"body":"","status":401}`},
+	})
+	startKey(t, "abc").spied(t, [][]string{
+		{"something behind a short key", "GET /v1/pets HTTP/1.1\nHost: x\nAuthorization: Bearer abc x\n" + end,
+			`{"method":"GET","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY> x","Connection":"close","Host":"x"},"body":"","status":401}`}})
+	start(t).spied(t, [][]string{
+		{"header name", "GET /x HTTP/1.1\nHost: x\ncorrect-horse: 1\n" + end,
+			`{"method":"GET","url":"/x","headers":{"<API_KEY>":"1","Connection":"close","Host":"x"},"body":"","status":404}`}})
+	start(t).rules(t, [][]string{{"retry-after=-0", "GET /v1/pets\nPrefer: code=503, retry-after=-0", badParameter("retry-after", "-0", "an integer from 0 to 3600")}})
+	t.Run("two names that are the key", func(t *testing.T) {
+		seen := map[string]bool{}
+		for range 40 {
+			s.play(t, "POST /__admin/reset", "204")
+			rest(t, s.dial(t, "GET /x HTTP/1.1\nHost: x\n12345-67890: 1\n12345-6789%30: 2\n"+end))
+			entries, _ := s.journal(t)
+			seen[entries[0].line()] = true
+		}
+		if len(seen) > 1 || !strings.Contains(fmt.Sprint(seen), "1, 2") {
+			t.Errorf("%v", seen)
+		}
+	})
+}
+
 // The journal keeps the last 1,000 requests, and 8 MiB of them.
 func TestJournalBounds(t *testing.T) {
 	// size is what the journal holds of its 8 MiB at least: the key in it is
@@ -2005,6 +2036,7 @@ func TestStandingFault(t *testing.T) {
 		{"skip 0", fault + "code=503&skip=0&times=1", "204", "GET /v1/pets", down, "GET /v1/pets", "200 []"},
 		{"skip without times", fault + "code=503&skip=1", "204", "GET /v1/pets", "200 []", "GET /v1/pets", down, "GET /v1/pets", down},
 		{"skip largest", fault + "code=503&skip=9223372036854775807&times=9223372036854775807", "204", "GET /v1/pets", "200 []", "GET /v1/pets", "200 []"},
+		{"skip and times largest", fault + "code=503&skip=1&times=9223372036854775807", "204", "GET /v1/pets", "200 []", "GET /v1/pets", down, "GET /v1/pets", down},
 		{"skip, other operations", fault + "code=503&skip=1&times=1&operation=createPet", "204", "GET /v1/pets", "200 []", "GET /v1/pets/1", noPet(1), "PUT /v1/pets", only("GET, HEAD, POST"),
 			create, created(1), "GET /v1/pets", "200 [" + onePet + "]", create, down, create, created(2)},
 		{"skip, no key and a Prefer of its own", fault + "code=503&skip=1&times=1", "204", "GET /v1/pets\nAuthorization", noKey, "GET /v1/pets\nPrefer: delay=0", "200 []\nPreference-Applied: delay=0",
