@@ -637,10 +637,9 @@ func (a *api) encodeEntry(e entry) []byte {
 			if name == "Authorization" {
 				value = hideCredentials(value, a.key)
 			}
-			// net/http has changed the case of the name.
-			hidden := hideKey(strings.ToLower(name), strings.ToLower(a.key))
-			if hidden == strings.ToLower(name) {
-				hidden = name
+			hidden, lower := hideKey(name, a.key), strings.ToLower(name)
+			if other := hideKey(lower, strings.ToLower(a.key)); hidden == name && other != lower {
+				hidden = other // net/http has changed its case
 			}
 			shown[hidden] = append(shown[hidden], hideKey(value, a.key))
 		}
