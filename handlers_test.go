@@ -284,7 +284,7 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("fault", func(t *testing.T) {
 		b.fill(t, "[name=code]", "503")
-		b.click(t, "#reload")
+		b.click(t, "#fault button")
 		b.see(t, "#listed.bad", "503 service_unavailable"+simulated)
 		b.see(t, "ol li:first-child pre:last-child", "Preference-Applied: code=503\nRetry-After: 1\n{")
 		b.see(t, "ol li:first-child pre", ` -H 'Prefer: code=503' '`)
@@ -298,7 +298,7 @@ func TestPage(t *testing.T) {
 		b.click(t, "#reload")
 		b.see(t, "#listed.bad", "No answer. Perhaps the service hung up, or does not run.")
 		b.see(t, "ol li:first-child pre.bad", "no answer · ")
-		b.click(t, "#fault button")
+		b.click(t, "#fault [type=reset]")
 		b.choose(t, "#filter", "")
 		b.see(t, "#listed", "10 pets. More follow.")
 	})
@@ -308,7 +308,7 @@ func TestPage(t *testing.T) {
 		b.click(t, "#add button:not([type])")
 		b.see(t, "#added.bad", "The answer 201 broke off. The service may have done what it was asked.")
 		b.see(t, "ol li:first-child pre.bad", "201 Created · broken off · ")
-		b.click(t, "#fault button")
+		b.click(t, "#fault [type=reset]")
 		b.choose(t, "#filter", "sold")
 		b.see(t, "tbody tr:last-child td", "28") // it was done
 		b.choose(t, "#filter", "")
@@ -325,7 +325,7 @@ func TestPage(t *testing.T) {
 		b.fill(t, "[name=delay]", "30")
 		b.click(t, "#first")
 		b.see(t, "#listed", "Loading…")
-		b.click(t, "#fault button")
+		b.click(t, "#fault [type=reset]")
 		b.choose(t, "#filter", "pending")
 		b.see(t, "#list[aria-busy=false] #listed", "4 pets. No more follow.")
 		b.see(t, "ol li:nth-child(2) pre.bad", "given up for a newer call · ")
@@ -726,7 +726,8 @@ func TestCommandLine(t *testing.T) {
 		{"address empty", []string{"-addr", ""}, "k", 1, "^$", failure(noAddress)},
 		{"address of a colon", []string{"-addr", ":"}, "k", 1, "^$", failure(noAddress)},
 		{"address of a port alone", []string{"-addr", "8081"}, "k", 1, "^$", failure("listen tcp: address 8081: missing port in address; write -addr 127.0.0.1:8081, or -addr :8081 for every interface")},
-		{"address without a port", []string{"-addr", "nonsense"}, "k", 1, "^$", failure("listen tcp: address nonsense: missing port in address")},
+		{"address of a port too large", []string{"-addr", "127.0.0.1:99999"}, "k", 1, "^$", failure("listen tcp: address 99999: invalid port; write -addr host:port, with a port from 0 to 65535")},
+		{"address without a port", []string{"-addr", "nonsense"}, "k", 1, "^$", failure("listen tcp: address nonsense: missing port in address; write -addr host:port, with a port from 0 to 65535")},
 		{"address of another machine", []string{"-addr", "192.0.2.1:0"}, "k", 1, "^$", failure("listen tcp 192.0.2.1:0: .*")},
 		{"key with a space inside", nil, "k k", 1, "^$", failure(badKey)},
 		{"key with a letter that is no ASCII", nil, "ké", 1, "^$", failure(badKey)},
@@ -2284,6 +2285,31 @@ func TestErrors(t *testing.T) {
 	})
 }
 
+// Of several things that are wrong, the first in this order is told: key, body
+// (size, framing), fault, path, method, query, Content-Type, content of the body.
+func TestErrorOrder(t *testing.T) {
+	const (
+		fault  = "\nPrefer: code=418"
+		teapot = "418 im_a_teapot" + simulated + "\nPreference-Applied: code=418"
+		badCT  = "\nContent-Type: text/plain\n\n{}"
+		query  = `400 invalid_parameter: the query is malformed: invalid URL escape "%zz"`
+	)
+	long := strings.Repeat(" ", maxBody+1)
+	start(t).rules(t, [][]string{
+		{"key before body", "POST /v1/pets\nAuthorization\n\n" + long, strings.Replace(noKey, "\n", "\nConnection: close\n", 1)},
+		{"body before fault", "POST /v1/pets" + fault + "\n\n" + long, tooLong},
+		{"body before bad Prefer", "POST /v1/pets\nPrefer: code=1\n\n" + long, tooLong},
+		{"body of a getPet, without its headers", "GET /v1/pets/1\n\n" + long, tooLong},
+		{"fault before path", "GET /v1/nothing/" + fault, teapot},
+		{"path before method", "PUT /v1/nothing", noPath},
+		{"method before query", "PUT /v1/pets?%zz", only("GET, HEAD, POST")},
+		{"query before Content-Type", "POST /v1/pets?%zz" + badCT, query},
+		{"query before Content-Type of a reset", "POST /__admin/reset?%zz" + badCT, query},
+		{"Content-Type before content", "POST /v1/pets" + badCT, notJSONType},
+		{"Content-Type before content of a reset", "POST /__admin/reset" + badCT, notJSONType},
+	})
+}
+
 // A create that is refused stores nothing and uses no id.
 func TestBadCreates(t *testing.T) {
 	const (
@@ -2294,7 +2320,6 @@ func TestBadCreates(t *testing.T) {
 		twice    = " is given twice; it must be given once"
 		notUTF8  = " is not UTF-8; it must be UTF-8"
 		notJSON  = "the body is not JSON: "
-		charset  = "415 unsupported_media_type: send JSON in UTF-8, with one Content-Type: application/json and no Content-Encoding (curl does with --json)"
 	)
 	var rules [][]string
 	for _, c := range [][3]string{
@@ -2344,14 +2369,14 @@ func TestBadCreates(t *testing.T) {
 		rules = append(rules, []string{c[0], "POST /v1/pets\n\n" + c[1], "400 invalid_body: " + c[2]})
 	}
 	rules = append(rules, [][]string{
-		{"Content-Type text", "POST /v1/pets\nContent-Type: text/plain\n\n{}", charset},
-		{"Content-Type twice", "POST /v1/pets\nContent-Type: application/json\nContent-Type: application/json\n\n" + pet, charset},
-		{"Content-Type twice, the second one bad", "POST /v1/pets\nContent-Type: application/json; charset=utf-8\nContent-Type: text/plain\n\n" + pet, charset},
-		{"Content-Encoding gzip", "POST /v1/pets\nContent-Encoding: gzip\n\n" + pet, charset},
-		{"Content-Encoding identity and gzip", "POST /v1/pets\nContent-Encoding: identity\nContent-Encoding: gzip\n\n" + pet, charset},
-		{"Content-Type form", "POST /v1/pets\nContent-Type: application/x-www-form-urlencoded\n\n{}", charset},
-		{"charset latin1", "POST /v1/pets\nContent-Type: application/json; charset=latin1\n\n{}", charset},
-		{"charset without a value", "POST /v1/pets\nContent-Type: application/json; charset\n\n{}", charset},
+		{"Content-Type text", "POST /v1/pets\nContent-Type: text/plain\n\n{}", notJSONType},
+		{"Content-Type twice", "POST /v1/pets\nContent-Type: application/json\nContent-Type: application/json\n\n" + pet, notJSONType},
+		{"Content-Type twice, the second one bad", "POST /v1/pets\nContent-Type: application/json; charset=utf-8\nContent-Type: text/plain\n\n" + pet, notJSONType},
+		{"Content-Encoding gzip", "POST /v1/pets\nContent-Encoding: gzip\n\n" + pet, notJSONType},
+		{"Content-Encoding identity and gzip", "POST /v1/pets\nContent-Encoding: identity\nContent-Encoding: gzip\n\n" + pet, notJSONType},
+		{"Content-Type form", "POST /v1/pets\nContent-Type: application/x-www-form-urlencoded\n\n{}", notJSONType},
+		{"charset latin1", "POST /v1/pets\nContent-Type: application/json; charset=latin1\n\n{}", notJSONType},
+		{"charset without a value", "POST /v1/pets\nContent-Type: application/json; charset\n\n{}", notJSONType},
 		{"spaces over 64 KiB", "POST /v1/pets\n\n" + strings.Repeat(" ", maxBody+1), tooLong},
 		{"pet over 64 KiB", "POST /v1/pets\n\n" + `{"name":"` + strings.Repeat("a", maxBody) + `","categoryId":1}`, tooLong},
 	}...)
@@ -3419,21 +3444,22 @@ const (
 )
 
 const (
-	pet        = `{"name":"a","categoryId":1}`
-	onePet     = `{"id":1,"name":"a","categoryId":1}`
-	create     = "POST /v1/pets\n\n" + pet
-	paramInt64 = "an integer from -9223372036854775808 to 9223372036854775807"
-	codes      = "an integer from 400 to 599, hangup or truncate"
-	delays     = "a number of seconds from 0 to 30, with decimals if need be"
-	going      = "\nDeprecation: @1795132800\nLink: </v1/pets>; rel=\"successor-version\"\nSunset: Thu, 05 Dec 2030 00:00:00 GMT"
-	simulated  = ": this error is simulated, as was asked for"
-	noPath     = "404 not_found: no such path; the pets are at /v1/pets, without a slash at the end"
-	noAdmin    = "404 not_found: no such path; there are /__admin/reset, /__admin/fault and /__admin/requests"
-	noKey      = "401 unauthorized: send the API key in one header: Authorization: Bearer <API_KEY>\nWww-Authenticate: Bearer realm=\"petstore\""
-	wrongKey   = "401 invalid_token: this is not the API key that the service was started with\nWww-Authenticate: Bearer realm=\"petstore\", error=\"invalid_token\""
-	fullStore  = "507 insufficient_storage: the store is full: it holds 268435456 bytes"
-	tooLong    = "413 request_entity_too_large: the body is over 65536 bytes\nConnection: close"
-	badRequest = "HTTP/1.1 400 Bad Request\nConnection: close\n\n" + `{"code":"bad_request","message":"400 Bad Request","status":400}` + "\n"
+	pet         = `{"name":"a","categoryId":1}`
+	onePet      = `{"id":1,"name":"a","categoryId":1}`
+	create      = "POST /v1/pets\n\n" + pet
+	paramInt64  = "an integer from -9223372036854775808 to 9223372036854775807"
+	codes       = "an integer from 400 to 599, hangup or truncate"
+	delays      = "a number of seconds from 0 to 30, with decimals if need be"
+	going       = "\nDeprecation: @1795132800\nLink: </v1/pets>; rel=\"successor-version\"\nSunset: Thu, 05 Dec 2030 00:00:00 GMT"
+	simulated   = ": this error is simulated, as was asked for"
+	noPath      = "404 not_found: no such path; the pets are at /v1/pets, without a slash at the end"
+	noAdmin     = "404 not_found: no such path; there are /__admin/reset, /__admin/fault and /__admin/requests"
+	noKey       = "401 unauthorized: send the API key in one header: Authorization: Bearer <API_KEY>\nWww-Authenticate: Bearer realm=\"petstore\""
+	wrongKey    = "401 invalid_token: this is not the API key that the service was started with\nWww-Authenticate: Bearer realm=\"petstore\", error=\"invalid_token\""
+	fullStore   = "507 insufficient_storage: the store is full: it holds 268435456 bytes"
+	notJSONType = "415 unsupported_media_type: send JSON in UTF-8, with one Content-Type: application/json and no Content-Encoding (curl does with --json)"
+	tooLong     = "413 request_entity_too_large: the body is over 65536 bytes\nConnection: close"
+	badRequest  = "HTTP/1.1 400 Bad Request\nConnection: close\n\n" + `{"code":"bad_request","message":"400 Bad Request","status":400}` + "\n"
 )
 
 // created answers create.

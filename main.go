@@ -184,12 +184,13 @@ func listenAt(addr string) (net.Listener, error) {
 		return nil, errors.New("-addr names neither host nor port; it must be host:port, as 127.0.0.1:8080, or :8080 for every interface")
 	}
 	ln, err := net.Listen("tcp", addr)
-	_, notPort := strconv.ParseUint(addr, 10, 16)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		err = fmt.Errorf("%w; -addr 127.0.0.1:0 takes a free port", err)
-	case notPort == nil:
+	var bad *net.AddrError
+	if _, notPort := strconv.ParseUint(addr, 10, 16); notPort == nil {
 		err = fmt.Errorf("%w; write -addr 127.0.0.1:%s, or -addr :%s for every interface", err, addr, addr)
+	} else if errors.As(err, &bad) {
+		err = fmt.Errorf("%w; write -addr host:port, with a port from 0 to 65535", err)
+	} else if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w; -addr 127.0.0.1:0 takes a free port", err)
 	}
 	return ln, err
 }
