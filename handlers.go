@@ -413,6 +413,24 @@ func (a *api) fail(w http.ResponseWriter, err error) {
 // size: its pets may take 6 MB, and a client need not read them.
 var pages = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 16<<10) }}
 
+// largePage is the length from which a page is a large answer, in bytes.
+const largePage = 256 << 10
+
+// largeAnswers bounds how many large answers are under way, for each keeps up
+// to 8 MB in memory that may be in use nowhere else, until its client has read it.
+var largeAnswers = make(chan struct{}, 16)
+
+// queue waits until a large answer may begin. The time limit for it starts then.
+func queue(w http.ResponseWriter, r *http.Request) (done func()) {
+	select {
+	case largeAnswers <- struct{}{}:
+	case <-r.Context().Done():
+		panic(http.ErrAbortHandler)
+	}
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	return func() { <-largeAnswers }
+}
+
 // listPets answers a page of pets in ascending order of id and, when more
 // follow, a Link to the next page (contract, section 4.1; RFC 8288).
 func (a *api) listPets(x *exchange, r *http.Request) error {
@@ -431,6 +449,11 @@ func (a *api) listPets(x *exchange, r *http.Request) error {
 
 	var room [100]record
 	pets, more := a.pets.list(room[:0], status, after, int(limit))
+	if size(pets) > largePage {
+		clear(room[:]) // the pets may be gone before it is this page's turn
+		defer queue(x, r)()
+		pets, more = a.pets.list(room[:0], status, after, int(limit))
+	}
 	if more {
 		var next string
 		if x.query.Has("limit") {
@@ -441,11 +464,7 @@ func (a *api) listPets(x *exchange, r *http.Request) error {
 		}
 		x.Header().Set("Link", "</v1/pets?"+next+"after="+strconv.FormatInt(pets[len(pets)-1].id, 10)+`>; rel="next"`)
 	}
-	length := len("[]\n") + max(len(pets)-1, 0)
-	for _, p := range pets {
-		length += len(p.json)
-	}
-	writeHeader(x, 200, length)
+	writeHeader(x, 200, size(pets)+max(len(pets)-1, 0)+len("[]\n"))
 	page := pages.Get().(*bufio.Writer)
 	page.Reset(x)
 	defer func() {
@@ -462,6 +481,14 @@ func (a *api) listPets(x *exchange, r *http.Request) error {
 	page.WriteString("]\n")
 	page.Flush()
 	return nil
+}
+
+// size returns the length of the JSON of pets.
+func size(pets []record) (n int) {
+	for _, p := range pets {
+		n += len(p.json)
+	}
+	return n
 }
 
 // queryStatus returns the parameter status, or "" without one.
@@ -586,19 +613,10 @@ func (a *api) clearFault(x *exchange, r *http.Request) error {
 	return nil
 }
 
-// journalReaders bounds how many answers of listRequests are under way, for
-// each keeps up to maxJournalSize in memory until its client has read it.
-var journalReaders = make(chan struct{}, 16)
-
 // listRequests answers the journal, one request a line. It encodes each entry
 // twice, so as to know the length without keeping what may take 50 MB.
 func (a *api) listRequests(x *exchange, r *http.Request) error {
-	select {
-	case journalReaders <- struct{}{}:
-		defer func() { <-journalReaders }()
-	case <-r.Context().Done():
-		panic(http.ErrAbortHandler)
-	}
+	defer queue(x, r)()
 	entries, total := a.journal.all()
 	line := func(i int) []byte {
 		line := a.encodeEntry(entries[i])

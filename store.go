@@ -29,9 +29,10 @@ const (
 )
 
 func petStatus(given string) (PetStatus, error) {
-	switch s := PetStatus(given); s {
-	case Available, Pending, Sold:
-		return s, nil
+	for _, s := range []PetStatus{Available, Pending, Sold} {
+		if given == string(s) {
+			return s, nil // not given, which is part of a longer text
+		}
 	}
 	return "", invalid{name: "status", given: given, allowed: "available, pending or sold"}
 }
@@ -189,8 +190,21 @@ const recordSize = 64
 // maxSize is how much the store holds, in bytes.
 const maxSize = 256 << 20
 
-// maxSeedPet is how much of a seed one pet may take, in bytes.
+// maxSeedPet is how much of a seed one pet may take, in bytes, with the white
+// space before it.
 const maxSeedPet = 4 << 20
+
+var errSeedPet = fmt.Errorf("more than %d bytes for one pet", maxSeedPet)
+
+// seedReader fails with errSeedPet behind N bytes, where an io.LimitedReader ends.
+type seedReader struct{ io.LimitedReader }
+
+func (r *seedReader) Read(p []byte) (int, error) {
+	if r.N <= 0 {
+		return 0, errSeedPet
+	}
+	return r.LimitedReader.Read(p)
+}
 
 // state is a set of pets; the zero state is empty.
 type state struct {
@@ -227,10 +241,10 @@ func (s *state) put(id int64, p NewPet) (record, bool) {
 // an invalid if a value is wrong. What is too large is refused while it is read.
 func readSeed(r io.Reader) (state, error) {
 	var s state
-	limited := &io.LimitedReader{R: r, N: maxSeedPet}
+	limited := &seedReader{io.LimitedReader{R: r, N: maxSeedPet}}
 	dec := json.NewDecoder(limited)
 	if token, err := dec.Token(); token != json.Delim('[') {
-		if errors.As(err, new(*fs.PathError)) {
+		if err == errSeedPet || errors.As(err, new(*fs.PathError)) {
 			return s, err // a folder, for one
 		}
 		return s, errors.New("not a JSON array")
@@ -256,9 +270,6 @@ func readSeed(r io.Reader) (state, error) {
 	for ; dec.More(); limited.N = maxSeedPet {
 		n++
 		if err := dec.Decode(&raw); err != nil {
-			if limited.N <= 0 {
-				err = fmt.Errorf("it takes more than %d bytes", maxSeedPet)
-			}
 			return fail(err)
 		}
 		id, p, err := parsePet(string(raw), true)
@@ -270,6 +281,7 @@ func readSeed(r io.Reader) (state, error) {
 			if s.size+laterSize > maxSize {
 				return fail(full)
 			}
+			p.Name = strings.Clone(p.Name) // without the rest of raw
 			later = append(later, unnumbered{n, p})
 			continue
 		}
@@ -289,7 +301,9 @@ func readSeed(r io.Reader) (state, error) {
 			return fail(full)
 		}
 	}
-	if _, err := dec.Token(); err != nil {
+	if _, err := dec.Token(); err == errSeedPet {
+		return s, fmt.Errorf("behind pet %d: %w", n, err)
+	} else if err != nil {
 		return s, fmt.Errorf("behind pet %d: the array does not end", n)
 	}
 	if _, err := dec.Token(); err != io.EOF {
