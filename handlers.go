@@ -449,10 +449,12 @@ func (a *api) listPets(x *exchange, r *http.Request) error {
 
 	var room [100]record
 	pets, more := a.pets.list(room[:0], status, after, int(limit))
-	if size(pets) > largePage {
+	length := size(pets)
+	if length > largePage {
 		clear(room[:]) // the pets may be gone before it is this page's turn
 		defer queue(x, r)()
 		pets, more = a.pets.list(room[:0], status, after, int(limit))
+		length = size(pets)
 	}
 	if more {
 		var next string
@@ -464,7 +466,7 @@ func (a *api) listPets(x *exchange, r *http.Request) error {
 		}
 		x.Header().Set("Link", "</v1/pets?"+next+"after="+strconv.FormatInt(pets[len(pets)-1].id, 10)+`>; rel="next"`)
 	}
-	writeHeader(x, 200, size(pets)+max(len(pets)-1, 0)+len("[]\n"))
+	writeHeader(x, 200, length+max(len(pets)-1, 0)+len("[]\n"))
 	page := pages.Get().(*bufio.Writer)
 	page.Reset(x)
 	defer func() {
