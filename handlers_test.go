@@ -1637,6 +1637,24 @@ func TestJournalBounds(t *testing.T) {
 			next[c] = n - 1
 		}
 	})
+	long := strings.Repeat("x", 60<<10)
+	for name, head := range map[string]string{
+		"methods": long + " /x HTTP/1.1\nHost: x\n", "URLs": "GET /" + long + " HTTP/1.1\nHost: x\n", "hosts": "GET /x HTTP/1.1\nHost: " + long + "\n",
+		"header names": "GET /x HTTP/1.1\nHost: x\n" + long + ":\n", "header values": "GET /x HTTP/1.1\nHost: x\nx: " + long + "\n",
+	} {
+		t.Run(name+" of 60 KiB", func(t *testing.T) {
+			s.play(t, "POST /__admin/reset", "204")
+			for range 200 {
+				if got := rest(t, s.dial(t, head+"Connection: close\n\n")); !strings.HasPrefix(got, "HTTP/1.1 404 ") {
+					t.Fatal(got)
+				}
+			}
+			entries, total := s.journal(t)
+			if want := 8 << 20 / (60<<10 + 300); len(entries) > 8<<20/(60<<10) || len(entries) < want || total != 200 {
+				t.Errorf("%d of %d requests are kept, want about %d", len(entries), total, want)
+			}
+		})
+	}
 	t.Run("many small headers", func(t *testing.T) {
 		s.play(t, "POST /__admin/reset", "204")
 		same, different := strings.Repeat("a:\n", 15000), ""
