@@ -89,11 +89,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		}()
 	}
 	// Collect garbage once there is four times as much of it as of what is in
-	// use: a twentieth less time a request, for some 16 MiB. With many pets the
-	// limit takes over.
-	if getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+	// use: a twentieth less time a request, for some 16 MiB.
+	collect := func(percent int64) {
+		if getenv("GOGC") == "" {
+			debug.SetGCPercent(int(percent))
+		}
 	}
+	collect(400)
 	if getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
@@ -114,6 +116,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		case <-ctx.Done():
 			return 0
 		}
+		// Of many pets that would be so much that the processor's caches miss.
+		collect(min(400, max(20, 100*(32<<20)/(pets.size+1))))
 		debug.FreeOSMemory() // reading takes about as much again as the pets
 	}
 	ln, err := listenAt(*addr)

@@ -175,7 +175,7 @@ func unquote(value string) string {
 // because a pet never changes and is read more often than written.
 type record struct {
 	id   int64
-	json string
+	json []byte // which nobody may change
 }
 
 // line returns the pet on a line of its own.
@@ -183,9 +183,20 @@ func (r record) line() []byte {
 	return append(append(make([]byte, 0, len(r.json)+1), r.json...), '\n')
 }
 
+// place tells where in the chunks of a state a record is. It has no pointer, as
+// the collector would follow millions of them.
+type place struct {
+	id                   int64
+	chunk, start, length int32
+}
+
 // recordSize is what a record costs beside its JSON, in bytes, rounded up: its
-// place in two slices, and what the allocator adds.
+// place in two slices, and the room that they have to grow.
 const recordSize = 64
+
+// The sizes of the smallest and the largest chunk, in bytes, but for those of a
+// larger pet. Each is twice as large as the one before.
+const minChunk, maxChunk = 4 << 10, 1 << 20
 
 // maxSize is how much the store holds, in bytes.
 const maxSize = 256 << 20
@@ -208,9 +219,12 @@ func (r *seedReader) Read(p []byte) (int, error) {
 
 // state is a set of pets; the zero state is empty.
 type state struct {
-	// pets has the records of each status in ascending order of id, and under
-	// "" those of all pets, so that every page is one stretch of one slice.
-	pets map[PetStatus][]record
+	// pets has the places of the pets of each status in ascending order of id,
+	// and under "" those of all pets, so that every page is one stretch of one
+	// slice.
+	pets map[PetStatus][]place
+	// chunks have the JSON of the pets, one behind the other.
+	chunks [][]byte
 	// lastID is the largest id assigned so far.
 	lastID int64
 	// size is what the pets take of maxSize.
@@ -220,20 +234,37 @@ type state struct {
 // put appends p under this id, unless the store is full.
 func (s *state) put(id int64, p NewPet) (record, bool) {
 	var buf [256]byte
-	rec := record{id, string(Pet{id, p}.appendJSON(buf[:0]))}
-	size := s.size + int64(len(rec.json)) + recordSize
+	text := Pet{id, p}.appendJSON(buf[:0])
+	size := s.size + int64(len(text)) + recordSize
 	if size > maxSize {
 		return record{}, false
 	}
 	if s.pets == nil {
-		s.pets = map[PetStatus][]record{}
+		s.pets = map[PetStatus][]place{}
 	}
+	last := len(s.chunks) - 1
+	if last < 0 || cap(s.chunks[last])-len(s.chunks[last]) < len(text) {
+		next := minChunk
+		if last >= 0 {
+			next = min(2*cap(s.chunks[last]), maxChunk)
+		}
+		s.chunks = append(s.chunks, make([]byte, 0, max(next, len(text))))
+		last++
+	}
+	at := place{id, int32(last), int32(len(s.chunks[last])), int32(len(text))}
+	s.chunks[last] = append(s.chunks[last], text...)
 	s.size, s.lastID = size, max(s.lastID, id)
-	s.pets[""] = append(s.pets[""], rec)
+	s.pets[""] = append(s.pets[""], at)
 	if p.Status != "" {
-		s.pets[p.Status] = append(s.pets[p.Status], rec)
+		s.pets[p.Status] = append(s.pets[p.Status], at)
 	}
-	return rec, true
+	return s.at(at), true
+}
+
+// at returns the record at p.
+func (s *state) at(p place) record {
+	end := p.start + p.length
+	return record{p.id, s.chunks[p.chunk][p.start:end:end]}
 }
 
 // readSeed reads a JSON array of pets. Those without an id are numbered above
@@ -287,8 +318,8 @@ func readSeed(r io.Reader) (state, error) {
 		}
 		if id <= s.lastID && taken == nil {
 			taken = map[int64]struct{}{}
-			for _, rec := range s.pets[""] {
-				taken[rec.id] = struct{}{}
+			for _, p := range s.pets[""] {
+				taken[p.id] = struct{}{}
 			}
 		}
 		if _, again := taken[id]; again {
@@ -309,8 +340,8 @@ func readSeed(r io.Reader) (state, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return s, fmt.Errorf("behind pet %d: something follows the array", n)
 	}
-	for _, records := range s.pets {
-		slices.SortFunc(records, func(a, b record) int { return cmp.Compare(a.id, b.id) })
+	for _, places := range s.pets {
+		slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.id, b.id) })
 	}
 	for _, p := range later {
 		n = p.n
@@ -380,12 +411,15 @@ func (s *store) get(id int64) (record, bool) {
 func (s *store) list(page []record, status PetStatus, after int64, limit int) (_ []record, more bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, pets := range [...][]record{s.base.pets[status], s.pets[status]} {
+	for _, layer := range [...]*state{&s.base, &s.state} {
+		pets := layer.pets[status]
 		pets = pets[sort.Search(len(pets), func(i int) bool { return pets[i].id > after }):]
-		if more = len(pets) > limit-len(page); more {
-			return append(page, pets[:limit-len(page)]...), true
+		for _, p := range pets {
+			if len(page) == limit {
+				return page, true
+			}
+			page = append(page, layer.at(p))
 		}
-		page = append(page, pets...)
 	}
 	return page, false
 }
@@ -423,7 +457,7 @@ type journal struct {
 }
 
 // add appends e. The oldest entries make room for it.
-func (j *journal) add(e entry) {
+func (j *journal) add(e *entry) {
 	e.size = len(e.method) + len(e.url) + len(e.host) + len(e.body)
 	for name, values := range e.header {
 		for _, value := range values {
@@ -439,7 +473,7 @@ func (j *journal) add(e entry) {
 		j.first = (j.first + 1) % maxJournal
 		j.count--
 	}
-	j.ring[(j.first+j.count)%maxJournal] = e
+	j.ring[(j.first+j.count)%maxJournal] = *e
 	j.count++
 	j.size += e.size
 	j.total++
