@@ -853,6 +853,25 @@ func TestLogUnread(t *testing.T) {
 	s.stop() // with a line that nobody reads
 }
 
+// The log keeps 1 MiB to the byte, and the journal 8 MiB.
+func TestBoundsToTheByte(t *testing.T) {
+	log := &lineBuffer{}
+	log.changed = sync.NewCond(&log.mu)
+	for range 1025 {
+		log.Write(make([]byte, 1<<10))
+	}
+	if len(log.pending) != 1<<20 || log.lost != 1 {
+		t.Errorf("of 1,025 KiB the log keeps %d bytes and loses %d lines", len(log.pending), log.lost)
+	}
+	j := &journal{}
+	for range 8 {
+		j.add(&entry{body: make([]byte, 1<<20)})
+	}
+	if entries, _ := j.all(); len(entries) != 8 {
+		t.Errorf("of 8 MiB the journal keeps %d", len(entries))
+	}
+}
+
 // Who begins to read the log when the service ends gets it all.
 func TestLogReadAtTheEnd(t *testing.T) {
 	r, w, err := os.Pipe()
@@ -2647,6 +2666,7 @@ func TestEndlessSeed(t *testing.T) {
 	}{
 		{"pets with ids", "[", func(i int) string { return fmt.Sprintf(`{"id":%d,"name":"%s","categoryId":1},`, i+1, fill) }, `: pet \d+: too large for the store$`, 255, 262},
 		{"pets without ids", "[", func(int) string { return `{"name":"` + fill + `","categoryId":1},` }, `: pet \d+: too large for the store$`, 255, 262},
+		{"small pets without ids", "[", func(int) string { return strings.Repeat(`{"name":"","categoryId":1},`, 2000) }, `: pet \d+: too large for the store$`, 68, 72},
 		{"a pet without end", `[{"name":"`, func(int) string { return fill }, `: pet 1: more than 4194304 bytes for one pet$`, 3, 9},
 		{"spaces without end", "[" + pet + ",", func(int) string { return strings.Repeat(" ", len(fill)) }, `: pet 2: more than 4194304 bytes for one pet$`, 3, 9},
 	} {
