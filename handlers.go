@@ -141,6 +141,7 @@ func (x *exchange) WriteHeader(status int) {
 	if x.unread {
 		x.Header().Set("Connection", "close")
 	}
+	x.Header()["Date"] = date()
 	x.status = status
 	x.api.note(x)
 	x.ResponseWriter.WriteHeader(status)
@@ -161,24 +162,30 @@ func (x *exchange) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
+// dated is the Date header of a second.
+type dated struct {
+	second int64
+	header []string
+}
+
+var lastDate atomic.Pointer[dated]
+
+// date returns the Date header of now. net/http would format one for each
+// answer, which takes a sixtieth of its time.
+func date() []string {
+	now := time.Now()
+	d := lastDate.Load()
+	if d == nil || d.second != now.Unix() {
+		d = &dated{now.Unix(), []string{now.UTC().Format(http.TimeFormat)}}
+		lastDate.Store(d)
+	}
+	return d.header
+}
+
 // record notes each request, and holds what is known of it.
 func (a *api) record(next http.Handler) http.Handler {
-	// The Date header of this second: net/http would format one for each answer,
-	// which takes a sixtieth of its time.
-	type dated struct {
-		second int64
-		header []string
-	}
-	var date atomic.Pointer[dated]
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now := time.Now()
-		d := date.Load()
-		if d == nil || d.second != now.Unix() {
-			d = &dated{now.Unix(), []string{now.UTC().Format(http.TimeFormat)}}
-			date.Store(d)
-		}
-		w.Header()["Date"] = d.header
-		x := &exchange{ResponseWriter: w, api: a, unread: r.ContentLength != 0, entry: entry{time: now.UnixMilli(),
+		x := &exchange{ResponseWriter: w, api: a, unread: r.ContentLength != 0, entry: entry{time: time.Now().UnixMilli(),
 			method: r.Method, url: r.RequestURI, host: r.Host, header: r.Header, chunked: r.ContentLength < 0}}
 		defer func() {
 			if x.status == 0 { // it is given up
@@ -667,13 +674,13 @@ func (a *api) encodeEntry(e entry) []byte {
 	slices.Sort(names) // for those that look alike without the key
 	shown := map[string][]string{}
 	for _, name := range names {
+		hidden, lower := hideKey(name, a.key), strings.ToLower(name)
+		if other := hideKey(lower, strings.ToLower(a.key)); hidden == name && other != lower {
+			hidden = other // net/http has changed its case
+		}
 		for _, value := range e.header[name] {
 			if name == "Authorization" {
 				value = hideCredentials(value, a.key)
-			}
-			hidden, lower := hideKey(name, a.key), strings.ToLower(name)
-			if other := hideKey(lower, strings.ToLower(a.key)); hidden == name && other != lower {
-				hidden = other // net/http has changed its case
 			}
 			shown[hidden] = append(shown[hidden], hideKey(value, a.key))
 		}

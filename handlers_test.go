@@ -2202,6 +2202,14 @@ func TestDelay(t *testing.T) {
 			s.check(t, "GET /v1/pets", "200 []")
 		})
 	}
+	t.Run("the Date is that of the answer", func(t *testing.T) {
+		due := time.Now().Add(1100 * time.Millisecond)
+		resp := start(t).do(t, "GET /v1/pets\nPrefer: delay=1.1")
+		resp.Body.Close()
+		if got, err := http.ParseTime(resp.Header.Get("Date")); err != nil || got.Before(due.Truncate(time.Second)) {
+			t.Errorf("Date %v %v, want %v or later", got, err, due)
+		}
+	})
 	t.Run("answered when the service stops", func(t *testing.T) {
 		s := start(t)
 		listing, creating := s.dial(t, list), s.dial(t, post)
