@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 )
 
@@ -24,82 +21,59 @@ func newKey() string {
 // headers.
 const maxKey = 4096
 
-// checkKey tells why key, which is not empty, can be no API key.
+// checkKey refuses a key that a header cannot carry. It accepts the empty one,
+// which stands for a random key.
 func checkKey(key string) error {
 	if len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return errors.New("PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters: no space, no control character")
+		return fmt.Errorf("PETSTORE_API_KEY must be 1 to %d visible ASCII characters: "+
+			"no space, no control character", maxKey)
 	}
 	return nil
 }
 
-// minSecret is the length of the shortest key that hideKey looks for. A shorter
-// one is no secret: where it is hidden in a longer text tells what it is.
-const minSecret = 8
+// bearer returns the credential of an Authorization header, or "" if its scheme
+// is not Bearer. The scheme is case-insensitive (RFC 9110, section 11.1).
+func bearer(authorization string) string {
+	scheme, credential, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimLeft(credential, " ")
+}
 
-// hideKey returns text with <API_KEY> for every key in it, as it stands or
-// percent-encoded, whole or in part. A malformed escape stands for itself.
+// hiddenKey stands in the log and in the journal where the key was.
+const hiddenKey = "<API_KEY>"
+
+// hideKey returns text with <API_KEY> in place of the key. It leaves a key below
+// 8 characters as it is: "test" may be a part of any other word.
 func hideKey(text, key string) string {
-	if len(key) < minSecret {
+	if len(key) < 8 {
 		return text
 	}
-	return replaceKey(text, key)
+	return strings.ReplaceAll(text, key, hiddenKey)
 }
 
-func replaceKey(text, key string) string {
-	const hidden = "<API_KEY>"
-	text = strings.ReplaceAll(text, key, hidden)
-	if !strings.Contains(text, "%") {
-		return text
+// hideCredential is hideKey for an Authorization header. There it hides a short
+// key too, if that is the whole credential: "Bearer test".
+func hideCredential(authorization, key string) string {
+	if bearer(authorization) == key {
+		return strings.TrimSuffix(authorization, key) + hiddenKey
 	}
-	var plain []byte // text, decoded
-	var at []int     // where each byte of plain begins in text
-	for i := 0; i < len(text); i++ {
-		plain, at = append(plain, text[i]), append(at, i)
-		if text[i] == '%' && i+2 < len(text) {
-			if c, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
-				plain[len(plain)-1] = byte(c)
-				i += 2
-			}
-		}
-	}
-	at = append(at, len(text))
-	var b strings.Builder
-	for done := 0; ; {
-		i := bytes.Index(plain[done:], []byte(key))
-		if i < 0 {
-			return b.String() + text[at[done]:]
-		}
-		b.WriteString(text[at[done]:at[done+i]] + hidden)
-		done += i + len(key)
-	}
-}
-
-// hideCredentials returns an Authorization header with <API_KEY> for the key,
-// however short that is.
-func hideCredentials(header, key string) string {
-	const bearer = "Bearer "
-	if scheme := header[:min(len(bearer), len(header))]; strings.EqualFold(scheme, bearer) {
-		return scheme + replaceKey(header[len(bearer):], key)
-	}
-	return replaceKey(header, key)
+	return hideKey(authorization, key)
 }
 
 // requireKey lets a request through to next only with the API key as its
-// Bearer credential (contract, section 5), and answers 401 otherwise, before
-// anything else is looked at.
+// Bearer credential (contract, section 5), and answers 401 otherwise.
 func requireKey(key string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		auth := r.Header["Authorization"]
 		var given string
-		if len(auth) == 1 {
-			if scheme, rest, _ := strings.Cut(auth[0], " "); strings.EqualFold(scheme, "Bearer") {
-				given = strings.TrimLeft(rest, " ")
-			}
+		if headers := r.Header["Authorization"]; len(headers) == 1 {
+			given = bearer(headers[0])
 		}
 		switch {
 		case given == "":
 			w.Header().Set("WWW-Authenticate", challenge)
-			writeError(w, Error{Status: 401, Message: "send the API key in one header: Authorization: Bearer <API_KEY>"})
+			writeError(w, newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>"))
 		case subtle.ConstantTimeCompare([]byte(given), []byte(key)) == 0:
 			w.Header().Set("WWW-Authenticate", wrongKeyChallenge)
 			writeError(w, Error{codeInvalidToken, "this is not the API key that the service was started with", 401})
@@ -110,22 +84,22 @@ func requireKey(key string, next http.Handler) http.Handler {
 }
 
 // allowOrigins lets web pages of every origin use the service, without
-// credentials of the browser's (the Fetch standard's CORS protocol). Any
-// OPTIONS is a preflight, which carries no key.
-func allowOrigins(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// credentials of the browser's own (the Fetch standard's CORS protocol).
+func allowOrigins(w http.ResponseWriter, r *http.Request) {
+	if r.Header["Origin"] != nil {
 		h := w.Header()
-		if r.Header["Origin"] != nil {
-			h.Set("Access-Control-Allow-Origin", "*")
-			h.Set("Access-Control-Expose-Headers", "Link, Location, Allow, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After")
-		}
-		if r.Method != http.MethodOptions {
-			next.ServeHTTP(w, r)
-			return
-		}
-		h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, DELETE")
-		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Prefer, *") // * leaves Authorization out
-		h.Set("Access-Control-Max-Age", "600")
-		w.WriteHeader(204)
-	})
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Access-Control-Expose-Headers",
+			"Link, Location, Allow, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After")
+	}
+}
+
+// answerPreflight answers OPTIONS, which asks what a web page may send.
+func answerPreflight(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, DELETE")
+	// To browsers, * stands for all headers but Authorization.
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Prefer, *")
+	h.Set("Access-Control-Max-Age", "600") // seconds
+	w.WriteHeader(204)
 }

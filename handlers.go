@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,61 +25,85 @@ import (
 	"time"
 )
 
-// maxBody is the size of the largest request body, in bytes.
-const maxBody = 64 << 10
-
-// The time limits for a whole request, from its first byte, and for the answer.
-const (
-	readTimeout  = 15 * time.Second
-	writeTimeout = 60 * time.Second
-)
-
-// openapi describes the service to tools.
-//
-//go:embed api/openapi.json
-var openapi []byte
-
-// index is what a browser shows of the service.
-//
-//go:embed api/index.html
-var index []byte
-
 // api is the service.
 type api struct {
-	key      string // the API key
-	pets     *store
-	journal  journal
-	standing atomic.Pointer[fault] // nil for none
-	latency  time.Duration         // of every request under /v1
-	stopping <-chan struct{}       // closed when the process is to end
+	key      string
+	seed     *store          // the pets of a new world; nobody may change it
+	latency  time.Duration   // of every request under /v1
+	stopping <-chan struct{} // closed when the process is to end
 	log      *slog.Logger
 	quiet    bool // logs no requests
+
+	current   atomic.Pointer[world] // set by newServer
+	resetting sync.Mutex            // held by a reset, which may copy a large seed
 }
 
-// routes lists every path, and what a request passes on its way there.
-func (a *api) routes() http.Handler {
+// handler returns the service as one handler. What follows in this file is in
+// the order in which a request passes it.
+func (a *api) handler() http.Handler {
+	routes := newRoutes()
+	behindKey := requireKey(a.key, routes)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := begin(a, w, r)
+		defer x.end()
+		allowOrigins(x, r)
+		switch {
+		case r.Method == http.MethodOptions: // a preflight, which carries no key
+			answerPreflight(x)
+		case x.area == "v1" || x.area == "__admin":
+			behindKey.ServeHTTP(x, r)
+		default:
+			routes.ServeHTTP(x, r)
+		}
+	})
+}
+
+// exchange is a request and its answer, as long as they last.
+type exchange struct {
+	http.ResponseWriter
+	api       *api
+	r         *http.Request
+	area      string     // the first segment of the path: the "v1" in /v1/pets
+	operation string     // listPets, createPet, getPet, or "" for a route that is none of them
+	world     *world     // what the request belongs to; nil before enterWorld and after record
+	query     url.Values // nil if there is none
+	entry     entry      // what the journal keeps of it
+	unread    bool       // the client may be sending a body that nobody has read
+	half      bool       // only half of the answer is to be sent
+	abort     bool       // the connection is to be closed as it is
+}
+
+func begin(a *api, w http.ResponseWriter, r *http.Request) *exchange {
+	area, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	return &exchange{ResponseWriter: w, api: a, r: r, area: area, unread: r.ContentLength != 0, entry: entry{
+		received: time.Now(), method: r.Method, url: r.RequestURI, host: r.Host, header: r.Header,
+		chunked: len(r.TransferEncoding) > 0}}
+}
+
+// newRoutes returns the routes of the service. A path has the methods that are
+// listed here; its other methods are answered 405, and other paths 404.
+func newRoutes() http.Handler {
 	mux := http.NewServeMux()
-	operations := map[string]string{} // names by pattern
-	methods := map[string][]string{}  // by path
+	methods := map[string][]string{} // by path
 	for _, route := range []struct {
 		operation, pattern string
-		do                 func(*exchange, *http.Request) error
+		do                 step
 	}{
-		{"listPets", "GET /v1/pets", a.listPets},
-		{"createPet", "POST /v1/pets", a.createPet},
-		{"getPet", "GET /v1/pets/{petId}", a.getPet},
-		{"", "GET /v1/store/orders", listOrders},
-		{"", "POST /__admin/reset", a.reset},
-		{"", "PUT /__admin/fault", a.setFault},
-		{"", "DELETE /__admin/fault", a.clearFault},
-		{"", "GET /__admin/requests", a.listRequests},
-		{"", "DELETE /__admin/requests", a.clearRequests},
-		{"", "GET /healthz", health},
-		{"", "GET /openapi.json", describe},
-		{"", "GET /{$}", showPage},
+		{"listPets", "GET /v1/pets", (*exchange).listPets},
+		{"createPet", "POST /v1/pets", (*exchange).createPet},
+		{"getPet", "GET /v1/pets/{petId}", (*exchange).getPet},
+		{"", "GET /v1/store/orders", (*exchange).listOrders},
+		{"", "POST /__admin/reset", (*exchange).reset},
+		{"", "GET /__admin/fault", (*exchange).showFault},
+		{"", "PUT /__admin/fault", (*exchange).setFault},
+		{"", "DELETE /__admin/fault", (*exchange).clearFault},
+		{"", "GET /__admin/requests", (*exchange).showJournal},
+		{"", "DELETE /__admin/requests", (*exchange).clearJournal},
+		{"", "GET /healthz", static("application/json", []byte(`{"status":"ok"}`+"\n"))},
+		{"", "GET /openapi.json", static("application/json", openAPI)},
+		{"", "GET /{$}", static("text/html; charset=utf-8", indexHTML)},
 	} {
-		mux.HandleFunc(route.pattern, a.handle(route.operation, route.do))
-		operations[route.pattern] = route.operation
+		mux.Handle(route.pattern, handle(route.operation, (*exchange).parseQuery, route.do))
 		method, path, _ := strings.Cut(route.pattern, " ")
 		methods[path] = append(methods[path], method)
 		if method == http.MethodGet {
@@ -89,372 +112,216 @@ func (a *api) routes() http.Handler {
 	}
 	for path, allowed := range methods {
 		slices.Sort(allowed)
-		mux.HandleFunc(path, refuseMethod(strings.Join(allowed, ", ")))
+		mux.Handle(path, handle("", refuseMethod(strings.Join(allowed, ", "))))
 	}
-	mux.HandleFunc("/", notFound)
-	operation := func(r *http.Request) string {
-		if !clean(r.URL.Path) {
-			return ""
-		}
-		_, pattern := mux.Handler(r)
-		return operations[pattern]
-	}
-
-	// A request meets the last of these first.
-	rest := refuseUnclean(mux)
-	admin := requireKey(a.key, readBody(rest))
-	v1 := a.simulate(operation, rest)
-	v1 = a.delay(v1)
-	v1 = readBody(v1)
-	v1 = requireKey(a.key, v1)
-	h := split(allowOrigins(v1), allowOrigins(admin), allowOrigins(rest))
-	h = recoverPanics(a.log, h)
-	h = drainUnread(h)
-	return a.record(h)
-}
-
-// exchange is a request and its answer, as long as they last.
-type exchange struct {
-	http.ResponseWriter
-	entry                // what the journal keeps of it
-	private   bool       // the journal does not keep it
-	unread    bool       // there is a body that has not been read
-	query     url.Values // nil if there is none
-	truncated bool       // the answer ends in the middle of its body
-	left      int        // how much of a truncated body is to be sent, in bytes
-	api       *api
-}
-
-// WriteHeader notes the exchange before its answer is sent, so that a client
-// that has the answer finds it in the journal.
-func (x *exchange) WriteHeader(status int) {
-	if x.status != 0 {
-		panic(http.ErrAbortHandler) // a bug came to light behind this answer
-	}
-	if x.truncated {
-		length, err := strconv.Atoi(x.Header().Get("Content-Length"))
-		if err != nil || x.method == http.MethodHead {
-			panic(http.ErrAbortHandler) // without a body there is no half of it
-		}
-		x.left = length / 2
-	}
-	if x.unread {
-		x.Header().Set("Connection", "close")
-	}
-	x.Header()["Date"] = date()
-	x.status = status
-	x.api.note(x)
-	x.ResponseWriter.WriteHeader(status)
-}
-
-func (x *exchange) Write(p []byte) (int, error) {
-	if !x.truncated {
-		return x.ResponseWriter.Write(p)
-	}
-	n, err := x.ResponseWriter.Write(p[:min(len(p), x.left)])
-	if x.left -= n; x.left == 0 || err != nil {
-		http.NewResponseController(x).Flush()
-		panic(http.ErrAbortHandler)
-	}
-	return n, nil
-}
-
-// Unwrap is for http.ResponseController.
-func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
-
-// dated is the Date header of a second.
-type dated struct {
-	second int64
-	header []string
-}
-
-var lastDate atomic.Pointer[dated]
-
-// date returns the Date header of now. net/http would format one for each
-// answer, which takes a sixtieth of its time.
-func date() []string {
-	now := time.Now()
-	d := lastDate.Load()
-	if d == nil || d.second != now.Unix() {
-		d = &dated{now.Unix(), []string{now.UTC().Format(http.TimeFormat)}}
-		lastDate.Store(d)
-	}
-	return d.header
-}
-
-// record notes each request, and holds what is known of it.
-func (a *api) record(next http.Handler) http.Handler {
+	notFound := handle("", (*exchange).refusePath)
+	mux.Handle("/", notFound)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{ResponseWriter: w, api: a, unread: r.ContentLength != 0, entry: entry{time: time.Now().UnixMilli(),
-			method: r.Method, url: r.RequestURI, host: r.Host, header: r.Header, chunked: r.ContentLength < 0}}
-		defer func() {
-			if x.status == 0 { // it is given up
-				a.note(x)
-			}
-		}()
-		next.ServeHTTP(x, r)
+		if p := r.URL.Path; strings.HasPrefix(p, "/") && path.Clean(p) == p {
+			mux.ServeHTTP(w, r)
+		} else {
+			notFound.ServeHTTP(w, r) // the mux would redirect to the clean path
+		}
 	})
 }
 
-// note keeps x in the journal and logs it on one line, without the key.
-func (a *api) note(x *exchange) {
-	if !x.private {
-		a.journal.add(&x.entry)
-	}
-	if !a.quiet {
-		a.log.LogAttrs(context.Background(), slog.LevelInfo, "request", slog.String("method", hideKey(x.method, a.key)),
-			slog.String("path", hideKey(x.url, a.key)), slog.Int("status", x.status))
-	}
-}
+// step is a part of the way of a request. If it returns an error, that is the
+// answer, and the way ends.
+type step func(*exchange) error
 
-// linger is how long the service waits for more of a body that it has no use for.
-const linger = 500 * time.Millisecond
+// errNoAnswer is the error of a step that ends the way without an answer. The
+// connection is closed.
+var errNoAnswer = errors.New("no answer")
 
-// drainUnread goes on reading a body that nobody has read, once it is answered
-// and while more comes, for readTimeout at most, so that a client that goes on
-// sending gets to see the answer. Then the connection is closed: otherwise,
-// net/http would read the body before it sends the answer.
-func drainUnread(next http.Handler) http.Handler {
+// handle returns the handler of a route: the steps of every request that reaches
+// a route, and behind them its own.
+func handle(operation string, do ...step) http.Handler {
+	steps := append([]step{
+		(*exchange).readBody,
+		(*exchange).enterWorld,
+		(*exchange).deprecate,
+		(*exchange).addLatency,
+		(*exchange).applyFault,
+	}, do...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r)
-		if !w.(*exchange).unread {
-			return
-		}
-		rc := http.NewResponseController(w)
-		rc.Flush()
-		buf := make([]byte, 32<<10)
-		for end := time.Now().Add(readTimeout); time.Now().Before(end); {
-			rc.SetReadDeadline(time.Now().Add(linger))
-			if _, err := r.Body.Read(buf); err != nil {
+		x := w.(*exchange) // which handler has made
+		x.operation = operation
+		for _, step := range steps {
+			if err := step(x); err != nil {
+				x.answerError(err)
 				return
 			}
 		}
 	})
 }
 
-// split sends a request on by the first segment of its path, as it is once
-// decoded.
-func split(v1, admin, rest http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		segment, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-		w.(*exchange).private = segment == "__admin" || segment == "healthz"
-		switch segment {
-		case "v1":
-			v1.ServeHTTP(w, r)
-		case "__admin":
-			admin.ServeHTTP(w, r)
-		default:
-			rest.ServeHTTP(w, r)
-		}
-	})
+// maxBody is the size of the largest request body, in bytes.
+const maxBody = 64 << 10
+
+var errTooLarge = newError(413, fmt.Sprintf("the body is over %d bytes", maxBody))
+
+// readBody reads the whole body of a request under /v1 or /__admin. It is the
+// first step, so that all that follows can leave the connection open.
+func (x *exchange) readBody() (err error) {
+	body, length := []byte(nil), x.r.ContentLength
+	switch {
+	case x.area != "v1" && x.area != "__admin" || length == 0:
+		return nil
+	case length > maxBody:
+		return errTooLarge
+	case length > 0:
+		body = make([]byte, length)
+		_, err = io.ReadFull(x.r.Body, body)
+	default: // it comes in chunks
+		body, err = io.ReadAll(io.LimitReader(x.r.Body, maxBody+1))
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return newError(408, "the body did not come in time")
+	case err != nil:
+		return invalidBody(errors.New("the body is cut short or badly chunked"))
+	case len(body) > maxBody:
+		return errTooLarge
+	}
+	x.entry.body, x.unread = body, false
+	return nil
 }
 
-// readBody reads the body, all of it, into the exchange.
-func readBody(next http.Handler) http.Handler {
-	tooLarge := Error{Status: 413, Message: fmt.Sprintf("the body is over %d bytes", maxBody)}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := w.(*exchange)
-		var err error
-		switch {
-		case r.ContentLength > maxBody:
-			writeError(x, tooLarge)
-			return
-		case r.ContentLength < 0: // unknown
-			x.body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-		case r.ContentLength > 0:
-			x.body = make([]byte, r.ContentLength)
-			_, err = io.ReadFull(r.Body, x.body)
-		}
-		switch {
-		case err == nil && len(x.body) <= maxBody:
-			x.unread = false
-			next.ServeHTTP(x, r)
-			return
-		case err == nil:
-			err = tooLarge
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			err = Error{Status: 408, Message: "the body did not come in time"}
-		default:
-			err = Error{codeInvalidBody, "the body is cut short or badly chunked", 400}
-		}
-		x.body = nil
-		writeError(x, err.(Error))
-	})
+// enterWorld settles to which world the request belongs: once its body has come,
+// so that a slow upload does not keep a world that is over in memory.
+func (x *exchange) enterWorld() error {
+	x.world = x.api.current.Load()
+	return nil
 }
 
-// delay holds a request up for the latency of the service.
-func (a *api) delay(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.latency > 0 {
-			wait(w, r, a.latency, a.stopping)
-		}
-		next.ServeHTTP(w, r)
-	})
+// deprecation has the headers of getPet's answers: that it is deprecated, since
+// 20 November 2026 (RFC 9745), and when it will be removed (RFC 8594; contract,
+// section 9). A 401, and what readBody refuses, comes before it and lacks them.
+var deprecation = http.Header{
+	"Deprecation": {"@1795132800"},
+	"Sunset":      {"Thu, 05 Dec 2030 00:00:00 GMT"},
+	"Link":        {`</v1/pets>; rel="successor-version"`},
 }
 
-// wait holds a request up for d. It ends early when stopping is closed, and
-// with the request when the client leaves, which net/http notices because the
-// body has been read. The time limit for the answer restarts from then.
-func wait(w http.ResponseWriter, r *http.Request, d time.Duration, stopping <-chan struct{}) {
+func (x *exchange) deprecate() error {
+	if x.operation == "getPet" {
+		maps.Copy(x.Header(), deprecation)
+	}
+	return nil
+}
+
+// addLatency delays a request under /v1 by the latency of the service.
+func (x *exchange) addLatency() error {
+	if x.area != "v1" {
+		return nil
+	}
+	return x.wait(x.api.latency)
+}
+
+// applyFault makes a request under /v1 wait or fail: as its Prefer header asks
+// or, if that has neither code nor delay, as the standing fault does.
+func (x *exchange) applyFault() error {
+	if x.area != "v1" {
+		return nil
+	}
+	f, err := parsePrefer(x.r.Header["Prefer"])
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		x.Header().Set("Preference-Applied", f.String())
+	} else if f = x.world.standing.Load(); f == nil || !f.meet(x.operation) {
+		return nil
+	}
+	x.entry.fault = f.String()
+	if err := x.wait(f.delay); err != nil {
+		return err
+	}
+	switch f.status {
+	case 0:
+		return nil
+	case hangup:
+		return errNoAnswer
+	case truncate:
+		x.half = true
+		return nil
+	}
+	return f.answer(x.Header())
+}
+
+// writeTimeout is the time from the headers of a request, or from the end of a
+// delay, to the last byte of its answer.
+const writeTimeout = 60 * time.Second
+
+// wait holds the request up for d, or until its world or the process ends. If
+// the client leaves meanwhile, which net/http notices once the body has been
+// read, nothing more is done.
+func (x *exchange) wait(d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-stopping:
-	case <-r.Context().Done():
-		panic(http.ErrAbortHandler)
+	case <-x.world.over:
+	case <-x.api.stopping:
+	case <-x.r.Context().Done():
+		return errNoAnswer
 	}
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	// The delay must not use up the time that net/http has set for the answer.
+	http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
+	return nil
 }
 
-// simulate makes a request fail or wait: as its Prefer header says or, if that
-// says neither, as the standing fault does.
-func (a *api) simulate(operation func(*http.Request) string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f := a.standing.Load()
-		prefer := preferences(r.Header["Prefer"])
-		if f == nil && prefer == nil {
-			next.ServeHTTP(w, r)
-			return
-		}
-		name := operation(r)
-		deprecate(w, name)
-		if prefer != nil {
-			var err error
-			if f, err = parseFault(prefer); err != nil {
-				a.fail(w, err)
-				return
-			}
-			w.Header().Set("Preference-Applied", f.applied(prefer))
-		} else if !f.strikes(name) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if f.delay > 0 {
-			wait(w, r, f.delay, a.stopping)
-		}
-		switch f.status {
-		case hangup:
-			panic(http.ErrAbortHandler)
-		case truncate:
-			w.(*exchange).truncated = true
-			next.ServeHTTP(w, r)
-		case 0:
-			next.ServeHTTP(w, r)
-		default:
-			f.answer(w)
-		}
-	})
+// parseQuery refuses a malformed query. URL.Query would drop the malformed part.
+func (x *exchange) parseQuery() (err error) {
+	if x.r.URL.RawQuery == "" {
+		return nil
+	}
+	if x.query, err = url.ParseQuery(x.r.URL.RawQuery); err != nil {
+		return Error{codeInvalidParameter, "the query is malformed: " + err.Error(), 400}
+	}
+	return nil
 }
 
-// clean tells whether p, a decoded path, is one that can be registered.
-func clean(p string) bool { return strings.HasPrefix(p, "/") && path.Clean(p) == p }
-
-// refuseUnclean answers 404 where next, a mux, would redirect to a cleaner
-// path, and refuses a target that is no path.
-func refuseUnclean(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case clean(r.URL.Path):
-			next.ServeHTTP(w, r)
-		case r.Method == http.MethodConnect && r.URL.Path == "":
-			w.Header().Set("Connection", "close")
-			writeError(w, Error{Status: 501, Message: "this service is no proxy"})
-		case r.RequestURI == "*": // the preface of HTTP/2 too
-			w.Header().Set("Connection", "close")
-			writeError(w, Error{Status: 400, Message: "the target * is for OPTIONS, and this service speaks HTTP/1.1"})
-		default:
-			notFound(w, r)
-		}
-	})
+// refuseMethod answers 405 on a path that has these methods only.
+func refuseMethod(methods string) step {
+	return func(x *exchange) error {
+		x.Header().Set("Allow", methods)
+		return newError(405, "this path allows "+methods+" only")
+	}
 }
 
-func notFound(w http.ResponseWriter, r *http.Request) {
-	message := "no such path; the pets are at /v1/pets, without a slash at the end"
-	if strings.HasPrefix(r.URL.Path+"/", "/__admin/") {
+// refusePath answers what has no route: 404 or, where the target is no path, 400.
+func (x *exchange) refusePath() error {
+	message := "no such path; the API is at /v1/pets, its description at /openapi.json, and a page for browsers at /"
+	switch {
+	case x.r.RequestURI == "*" || x.r.Method == http.MethodConnect && x.r.URL.Path == "":
+		x.Header().Set("Connection", "close")
+		return newError(400, "the target must be a path, in HTTP/1.1; this service is no proxy")
+	case x.area == "v1":
+		message = "no such path; the pets are at /v1/pets, without a slash at the end"
+	case x.area == "__admin":
 		message = "no such path; there are /__admin/reset, /__admin/fault and /__admin/requests"
 	}
-	writeError(w, Error{Status: 404, Message: message})
+	return newError(404, message)
 }
 
-// refuseMethod answers 405: the path has these methods only.
-func refuseMethod(methods string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", methods)
-		writeError(w, Error{Status: 405, Message: "this path allows " + methods + " only"})
-	}
-}
+// maxPage is the length of the longest page of pets, in bytes. No pet takes more
+// than half of it.
+const maxPage = 256 << 10
 
-// handle makes do a handler: it parses the query, and answers the error that
-// do returns.
-func (a *api) handle(operation string, do func(*exchange, *http.Request) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		x := w.(*exchange)
-		deprecate(x, operation)
-		var err error
-		if r.URL.RawQuery != "" {
-			x.query, err = url.ParseQuery(r.URL.RawQuery)
-		}
-		if err != nil {
-			_, err = url.ParseQuery(hideKey(r.URL.RawQuery, a.key)) // the key may look like a bad escape
-			err = fmt.Errorf("the query is malformed: %w", cmp.Or(err, errors.New("it has a bad escape")))
-		} else {
-			err = do(x, r)
-		}
-		if err != nil {
-			a.fail(x, err)
-		}
-	}
-}
-
-// invalidBody marks an error as one of the request's body.
-type invalidBody struct{ error }
-
-// fail answers err: an Error as it is, and any other with 400. No message shows
-// the key.
-func (a *api) fail(w http.ResponseWriter, err error) {
-	e := Error{Code: codeInvalidParameter, Status: 400}
-	if body, ok := err.(invalidBody); ok {
-		e.Code, err = codeInvalidBody, body.error
-	}
-	switch err := err.(type) {
-	case invalid: // before it is shortened
-		err.name, err.given = hideKey(err.name, a.key), hideKey(err.given, a.key)
-		e.Message = err.Error()
-	case Error:
-		e = err
-		e.Message = hideKey(e.Message, a.key)
-	default:
-		e.Message = hideKey(err.Error(), a.key)
-	}
-	writeError(w, e)
-}
-
-// pages are buffers for listPets, for a page is written in pieces of bounded
-// size: its pets may take 6 MB, and a client need not read them.
-var pages = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 16<<10) }}
-
-// largePage is the length from which a page is a large answer, in bytes.
-const largePage = 256 << 10
-
-// largeAnswers bounds how many large answers are under way, for each keeps up
-// to 8 MB in memory that may be in use nowhere else, until its client has read it.
-var largeAnswers = make(chan struct{}, 16)
-
-// queue waits until a large answer may begin. The time limit for it starts then.
-func queue(w http.ResponseWriter, r *http.Request) (done func()) {
-	select {
-	case largeAnswers <- struct{}{}:
-	case <-r.Context().Done():
-		panic(http.ErrAbortHandler)
-	}
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
-	return func() { <-largeAnswers }
-}
+// pages are buffers for pages, which would be most of the garbage otherwise.
+var pages = sync.Pool{New: func() any { return new([]byte) }}
 
 // listPets answers a page of pets in ascending order of id and, when more
-// follow, a Link to the next page (contract, section 4.1; RFC 8288).
-func (a *api) listPets(x *exchange, r *http.Request) error {
+// follow, a Link to the next page (contract, section 4.1; RFC 8288). The page
+// ends at limit pets, or where it would be longer than maxPage.
+func (x *exchange) listPets() error {
+	if err := checkOnce(x.query, "limit", "after", "status"); err != nil {
+		return err
+	}
 	limit, err := queryInteger(x.query, "limit", 20, 1, 100)
 	if err != nil {
 		return err
@@ -463,236 +330,204 @@ func (a *api) listPets(x *exchange, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	status, err := queryStatus(x.query)
-	if err != nil {
-		return err
+	var status PetStatus
+	if x.query.Has("status") {
+		if status, err = parseStatus(x.query.Get("status")); err != nil {
+			return err
+		}
 	}
 
-	var room [100]record
-	pets, more := a.pets.list(room[:0], status, after, int(limit))
-	length := size(pets)
-	if length > largePage {
-		clear(room[:]) // the pets may be gone before it is this page's turn
-		defer queue(x, r)()
-		pets, more = a.pets.list(room[:0], status, after, int(limit))
-		length = size(pets)
-	}
-	if more {
-		var next string
-		if x.query.Has("limit") {
-			next = "limit=" + x.query.Get("limit") + "&"
+	pets := x.world.pets.list(status, after)
+	buffer := pages.Get().(*[]byte)
+	body := append((*buffer)[:0], '[')
+	n := 0
+	for ; n < len(pets) && n < int(limit); n++ {
+		line := pets[n].line
+		if len(body)+len(line)+len("]") > maxPage {
+			break
 		}
-		if status != "" {
-			next += "status=" + string(status) + "&"
-		}
-		x.Header().Set("Link", "</v1/pets?"+next+"after="+strconv.FormatInt(pets[len(pets)-1].id, 10)+`>; rel="next"`)
+		body = append(body, line...)
+		body[len(body)-1] = ',' // in place of the newline
 	}
-	writeHeader(x, 200, length+max(len(pets)-1, 0)+len("[]\n"))
-	page := pages.Get().(*bufio.Writer)
-	page.Reset(x)
-	defer func() {
-		page.Reset(nil)
-		pages.Put(page)
-	}()
-	page.WriteByte('[')
-	for i, p := range pets {
-		if i > 0 {
-			page.WriteByte(',')
-		}
-		page.Write(p.json)
+	if n > 0 {
+		body = body[:len(body)-1]
 	}
-	page.WriteString("]\n")
-	page.Flush()
+	body = append(body, "]\n"...)
+	if n < len(pets) {
+		x.Header().Set("Link", nextPage(x.query, pets[n-1].id))
+	}
+	writeJSON(x, 200, body)
+	*buffer = body
+	pages.Put(buffer)
 	return nil
 }
 
-// size returns the length of the JSON of pets.
-func size(pets []record) (n int) {
-	for _, p := range pets {
-		n += len(p.json)
+// nextPage is the Link to the page behind the pet with this id, with the limit
+// and the status of the query.
+func nextPage(query url.Values, after int64) string {
+	target := "/v1/pets?"
+	for _, name := range []string{"limit", "status"} {
+		if query.Has(name) {
+			target += name + "=" + query.Get(name) + "&"
+		}
 	}
-	return n
-}
-
-// queryStatus returns the parameter status, or "" without one.
-func queryStatus(query url.Values) (PetStatus, error) {
-	if !query.Has("status") {
-		return "", nil
-	}
-	if err := checkOnce(query, "status"); err != nil {
-		return "", err
-	}
-	return petStatus(query.Get("status"))
+	return "<" + target + "after=" + strconv.FormatInt(after, 10) + `>; rel="next"`
 }
 
 // createPet adds a pet and answers it with its id and Location (contract,
 // section 4.2).
-func (a *api) createPet(x *exchange, r *http.Request) error {
-	if err := checkContentType(r.Header); err != nil {
+func (x *exchange) createPet() error {
+	if err := checkContentType(x.r.Header); err != nil {
 		return err
 	}
-	if !json.Valid(x.body) {
-		err := json.Unmarshal(x.body, new(json.RawMessage)) // tells why
-		return invalidBody{fmt.Errorf("the body is not JSON: %w", err)}
-	}
-	_, pet, err := parsePet(string(x.body), false)
+	p, err := parsePet(x.entry.body)
 	if err != nil {
-		return invalidBody{err}
+		return invalidBody(err)
 	}
-	p, err := a.pets.add(pet)
+	added, err := x.world.pets.add(p)
 	if err != nil {
-		return Error{Status: 507, Message: err.Error()}
+		return err
 	}
-	x.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(p.id, 10))
-	writeJSON(x, 201, p.line())
+	x.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(added.id, 10))
+	writeJSON(x, 201, added.line)
 	return nil
 }
 
-// checkContentType tells whether a body is JSON in UTF-8, as far as its
-// headers tell. curl sends another Content-Type unless told.
+// checkContentType refuses a body that is not JSON in UTF-8, as far as its
+// headers tell. A body without Content-Type is taken as JSON.
 func checkContentType(h http.Header) error {
-	given, coding := strings.Join(h["Content-Type"], ","), strings.Join(h["Content-Encoding"], ",")
-	if (given == "" || given == "application/json") && coding == "" {
+	given, coding := strings.Join(h["Content-Type"], ", "), strings.Join(h["Content-Encoding"], ", ")
+	if coding != "" && !strings.EqualFold(coding, "identity") {
+		return newError(415, invalid("Content-Encoding", coding, "left out").Error())
+	}
+	if given == "" || given == "application/json" {
 		return nil
 	}
-	media, params, err := mime.ParseMediaType(cmp.Or(given, "application/json")) // fails for two of them
-	if err != nil || media != "application/json" || !strings.EqualFold(cmp.Or(params["charset"], "utf-8"), "utf-8") ||
-		!strings.EqualFold(cmp.Or(coding, "identity"), "identity") {
-		return Error{Status: 415, Message: "send JSON in UTF-8, with one Content-Type: application/json and no Content-Encoding (curl does with --json)"}
+	media, params, err := mime.ParseMediaType(given) // an error if there are two
+	charset := cmp.Or(params["charset"], "utf-8")
+	if err != nil || media != "application/json" || !strings.EqualFold(charset, "utf-8") {
+		const allowed = "application/json, in UTF-8 (curl sends that with --json)"
+		return newError(415, invalid("Content-Type", given, allowed).Error())
 	}
 	return nil
 }
 
 // getPet answers one pet (contract, section 4.3).
-func (a *api) getPet(x *exchange, r *http.Request) error {
-	id, err := integer("petId", r.PathValue("petId"), math.MinInt64, math.MaxInt64)
+func (x *exchange) getPet() error {
+	id, err := integer("petId", x.r.PathValue("petId"), math.MinInt64, math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	p, ok := a.pets.get(id)
-	if !ok {
-		return Error{Status: 404, Message: fmt.Sprintf("there is no pet %d", id)}
+	p := x.world.pets.get(id)
+	if p == nil {
+		return newError(404, fmt.Sprintf("there is no pet %d", id))
 	}
-	writeJSON(x, 200, p.line())
+	writeJSON(x, 200, p.line)
 	return nil
-}
-
-// deprecation has the headers that tell in every answer of getPet that it is
-// deprecated, since 20 November 2026 (RFC 9745), and when it will be removed
-// (RFC 8594; contract, section 9).
-var deprecation = http.Header{
-	"Deprecation": {"@1795132800"},
-	"Sunset":      {"Thu, 05 Dec 2030 00:00:00 GMT"},
-	"Link":        {`</v1/pets>; rel="successor-version"`},
-}
-
-// deprecate sets these headers if they are for the operation.
-func deprecate(w http.ResponseWriter, operation string) {
-	if operation == "getPet" {
-		maps.Copy(w.Header(), deprecation)
-	}
 }
 
 // listOrders stands for the path that the contract names in section 4.4
 // without showing its payload.
-func listOrders(*exchange, *http.Request) error {
-	return Error{Status: 501, Message: "the contract names this operation and shows no payload for it"}
+func (x *exchange) listOrders() error {
+	return newError(501, "the contract names this operation and shows no payload for it")
 }
 
-// reset brings back the state after start or, for this once, that of the body,
-// a JSON array of pets as in a seed file.
-func (a *api) reset(x *exchange, r *http.Request) error {
-	seed := a.pets.seed
-	if len(x.body) > 0 {
-		err := checkContentType(r.Header)
+// reset starts a new world, with the pets of the process's seed or with those of
+// the body, a JSON array of pets as in a seed file. Resets run one at a time, and
+// those that wait keep no world, so that few copies of a large seed are in memory
+// at once.
+func (x *exchange) reset() error {
+	x.world = nil
+	x.api.resetting.Lock()
+	defer x.api.resetting.Unlock()
+	var pets *store
+	if body := x.entry.body; len(body) == 0 {
+		pets = x.api.seed.clone()
+	} else {
+		err := checkContentType(x.r.Header)
 		if err != nil {
 			return err
 		}
-		if seed, err = readSeed(bytes.NewReader(x.body)); err != nil {
-			return invalidBody{err}
+		if pets, err = readSeed(bytes.NewReader(body), x.api.seed.size); errors.Is(err, errFull) {
+			return err
+		} else if err != nil {
+			return invalidBody(err)
 		}
 	}
-	a.standing.Store(nil)
-	a.journal.clear()
-	a.pets.reset(seed)
+	old := x.api.current.Swap(newWorld(pets))
+	close(old.over)
 	x.WriteHeader(204)
+	return nil
+}
+
+// showFault answers the standing fault, or {} without one.
+func (x *exchange) showFault() error {
+	body := []byte("{}\n")
+	if f := x.world.standing.Load(); f != nil {
+		body = encode(struct {
+			*fault
+			Met int64 `json:"met"`
+		}{f, f.met.Load()})
+	}
+	writeJSON(x, 200, body)
 	return nil
 }
 
 // setFault replaces the standing fault.
-func (a *api) setFault(x *exchange, r *http.Request) error {
+func (x *exchange) setFault() error {
 	f, err := parseFault(x.query)
 	if err != nil {
 		return err
 	}
-	a.standing.Store(f)
+	x.world.standing.Store(f)
 	x.WriteHeader(204)
 	return nil
 }
 
-func (a *api) clearFault(x *exchange, r *http.Request) error {
-	a.standing.Store(nil)
+func (x *exchange) clearFault() error {
+	x.world.standing.Store(nil)
 	x.WriteHeader(204)
 	return nil
 }
 
-// listRequests answers the journal, one request a line. It encodes each entry
-// twice, so as to know the length without keeping what may take 50 MB.
-func (a *api) listRequests(x *exchange, r *http.Request) error {
-	defer queue(x, r)()
-	entries, total := a.journal.all()
-	line := func(i int) []byte {
-		line := a.encodeEntry(entries[i])
+// showJournal answers the journal, one request a line. It is encoded line by
+// line as it is sent, for all of it may take many times its 4 MiB.
+func (x *exchange) showJournal() error {
+	entries, total := x.world.journal.all()
+	x.Header().Set("Content-Type", "application/json")
+	x.WriteHeader(200)
+	io.WriteString(x, `{"requests":[`+"\n")
+	for i, e := range entries {
+		line := encodeEntry(e, x.api.key)
 		if i < len(entries)-1 {
-			line = append(line, ',')
+			line = append(line[:len(line)-1], ",\n"...)
 		}
-		return append(line, '\n')
-	}
-	const begin = `{"requests":[` + "\n"
-	end := fmt.Sprintf(`],"meta":{"total":%d}}`+"\n", total)
-	length := len(begin) + len(end)
-	for i := range entries {
-		length += len(line(i))
-	}
-	writeHeader(x, 200, length)
-	io.WriteString(x, begin)
-	for i := range entries {
-		if _, err := x.Write(line(i)); err != nil {
-			return nil // the client has left, or it is a HEAD
+		if _, err := x.Write(line); err != nil {
+			return nil // the client has left
 		}
 	}
-	io.WriteString(x, end)
+	fmt.Fprintf(x, `],"meta":{"total":%d}}`+"\n", total)
 	return nil
 }
 
-// encodeEntry returns an entry of the journal as JSON, without the key.
-func (a *api) encodeEntry(e entry) []byte {
-	names := make([]string, 0, len(e.header))
-	for name := range e.header {
-		names = append(names, name)
-	}
-	slices.Sort(names) // for those that look alike without the key
-	shown := map[string][]string{}
-	for _, name := range names {
-		hidden, lower := hideKey(name, a.key), strings.ToLower(name)
-		if other := hideKey(lower, strings.ToLower(a.key)); hidden == name && other != lower {
-			hidden = other // net/http has changed its case
-		}
-		for _, value := range e.header[name] {
-			if name == "Authorization" {
-				value = hideCredentials(value, a.key)
-			}
-			shown[hidden] = append(shown[hidden], hideKey(value, a.key))
-		}
-	}
+// encodeEntry returns an entry of the journal as a line of JSON, without the key.
+func encodeEntry(e entry, key string) []byte {
 	headers := map[string]string{}
-	for name, values := range shown {
-		headers[name] = strings.Join(values, ", ")
+	for name, values := range e.header {
+		var shown []string
+		for _, value := range values {
+			if name == "Authorization" {
+				value = hideCredential(value, key)
+			}
+			shown = append(shown, hideKey(value, key))
+		}
+		headers[name] = strings.Join(shown, ", ")
 	}
+	// net/http takes these two out of the headers.
 	if e.host != "" {
-		headers["Host"] = hideKey(e.host, a.key)
+		headers["Host"] = hideKey(e.host, key)
 	}
-	if e.chunked { // net/http takes this header out, as the one before
+	if e.chunked {
 		headers["Transfer-Encoding"] = "chunked"
 	}
 	return encode(struct {
@@ -702,34 +537,129 @@ func (a *api) encodeEntry(e entry) []byte {
 		Headers map[string]string `json:"headers"`
 		Body    string            `json:"body"`
 		Status  int               `json:"status"`
+		Fault   string            `json:"fault,omitempty"`
 	}{
-		time.UnixMilli(e.time).UTC().Format("2006-01-02T15:04:05.000Z"), hideKey(e.method, a.key), hideKey(e.url, a.key),
-		headers, hideKey(string(e.body), a.key), e.status,
+		e.received.UTC().Format("2006-01-02T15:04:05.000Z"), e.method, hideKey(e.url, key), headers,
+		hideKey(string(e.body), key), e.status, e.fault,
 	})
 }
 
-func (a *api) clearRequests(x *exchange, r *http.Request) error {
-	a.journal.clear()
+func (x *exchange) clearJournal() error {
+	x.world.journal.clear()
 	x.WriteHeader(204)
 	return nil
 }
 
-// health tells that the service is up.
-func health(x *exchange, r *http.Request) error {
-	writeJSON(x, 200, []byte(`{"status":"ok"}`+"\n"))
-	return nil
+// openAPI describes the service to tools, and indexHTML shows it to a browser.
+var (
+	//go:embed api/openapi.json
+	openAPI []byte
+	//go:embed api/index.html
+	indexHTML []byte
+)
+
+// static is the step that answers with the same body each time.
+func static(contentType string, body []byte) step {
+	return func(x *exchange) error {
+		writeBody(x, 200, contentType, body)
+		return nil
+	}
 }
 
-func describe(x *exchange, r *http.Request) error {
-	writeJSON(x, 200, openapi)
-	return nil
+// answerError answers err.
+func (x *exchange) answerError(err error) {
+	var e Error
+	switch {
+	case err == errNoAnswer:
+		x.abort = true
+	case errors.As(err, &e):
+		writeError(x, e)
+	case errors.Is(err, errFull) || errors.Is(err, errNoID):
+		writeError(x, newError(507, err.Error()))
+	default:
+		panic(err) // a bug: all errors are of these
+	}
 }
 
-// showPage answers the page for browsers.
-func showPage(x *exchange, r *http.Request) error {
-	x.Header().Set("Content-Type", "text/html; charset=utf-8")
-	x.Header().Set("Content-Length", strconv.Itoa(len(index)))
-	x.WriteHeader(200)
-	x.Write(index)
-	return nil
+// WriteHeader records the request before its answer is sent, so that a client
+// that has the answer finds the request in the journal.
+func (x *exchange) WriteHeader(status int) {
+	if x.half && x.r.Method == http.MethodHead {
+		x.abort = true // there is no body to send half of
+		return
+	}
+	if x.unread {
+		// net/http would read the rest of the body before it sends the answer.
+		x.Header().Set("Connection", "close")
+	}
+	x.entry.status = status
+	x.record()
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends the body, or half of it if the answer is to be truncated.
+func (x *exchange) Write(body []byte) (int, error) {
+	if x.abort {
+		return 0, errNoAnswer
+	}
+	if x.half {
+		body = body[:len(body)/2]
+		x.abort = true
+	}
+	return x.ResponseWriter.Write(body)
+}
+
+// record keeps the request in the journal and logs it on one line, without the
+// key. Then it drops the world, which nobody may use after WriteHeader: a client
+// that is slow to read its answer must not keep a world that is over in memory.
+func (x *exchange) record() {
+	world := cmp.Or(x.world, x.api.current.Load())
+	x.world = nil
+	if x.area == "__admin" || x.area == "healthz" {
+		return
+	}
+	world.journal.add(x.entry)
+	if !x.api.quiet {
+		x.api.log.LogAttrs(context.Background(), slog.LevelInfo, "request", slog.String("method", x.entry.method),
+			slog.String("path", hideKey(x.entry.url, x.api.key)), slog.Int("status", x.entry.status))
+	}
+}
+
+// end runs last. It answers 500 after a panic, records a request that got no
+// answer, and closes the connection where it must.
+func (x *exchange) end() {
+	if v := recover(); v != nil {
+		x.api.log.Error("panic", "value", v, "stack", string(debug.Stack()))
+		if x.entry.status == 0 {
+			writeError(x, newError(500, "the service has a bug; its log tells where"))
+		} else {
+			x.abort = true // the client would take the rest of the answer for whole
+		}
+	}
+	if x.entry.status == 0 {
+		x.record()
+	} else if x.unread || x.abort {
+		x.flush()
+	}
+	if x.abort {
+		panic(http.ErrAbortHandler) // net/http closes the connection, and logs nothing
+	}
+}
+
+// linger is how long a connection stays open for a client that is still sending.
+const linger = time.Second
+
+// flush sends the answer of a connection that is to be closed. If the client may
+// still be sending its body, it reads on for a while first: to close at once
+// would send a reset, and the client could lose the answer.
+func (x *exchange) flush() {
+	rc := http.NewResponseController(x.ResponseWriter)
+	rc.Flush()
+	if !x.unread {
+		return
+	}
+	rc.SetReadDeadline(time.Now().Add(linger))
+	if x.r.Header.Get("Expect") == "" { // otherwise, Go 1.22 would ask for the body with 100 Continue
+		io.Copy(io.Discard, x.r.Body)
+	}
 }

@@ -1,9 +1,12 @@
 // Petstore is the animal store service as one process that keeps its pets in
 // memory: a demo backend, and a test double for its clients. README.md tells
-// how to use it.
+// how to use it. The contract that comments cite by its sections is the store's
+// interface document, version 1.0.0.
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -12,12 +15,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -26,28 +30,33 @@ import (
 const version = "1.0.0"
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // who reads the log may leave
-	ctx, cancel := context.WithCancel(context.Background())
-	signals, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(signals, func() {
-		stop() // so that a second signal ends the process at once
-		cancel()
-	})
+	signal.Ignore(syscall.SIGPIPE) // otherwise, a closed standard error would end the process
+	ctx, stop := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		stop()
+		<-signals
+		os.Exit(1)
+	}()
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run serves until ctx ends and returns the exit code of the process: 0 when
 // it was stopped or only asked for help or version, 1 when it cannot serve, 2
 // when args are wrong. stdout gets the base URL and nothing else.
-func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
-	lines := newLineBuffer(stderr)
-	defer lines.close()
-	log := slog.New(slog.NewTextHandler(lines, nil))
+func run(ctx context.Context, args []string, getenv func(string) string,
+	stdin io.Reader, stdout, stderr io.Writer) int {
+	fail := func(code int, err error) int {
+		fmt.Fprintln(stderr, "petstore:", err)
+		return code
+	}
 	flags := flag.NewFlagSet("petstore", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	addr := flags.String("addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free one")
-	seed := flags.String("seed", "", "start with the pets of `file`, a JSON array")
-	latency := flags.Duration("latency", 0, "delay every request under /v1 that has the key by this `duration`, up to 30s")
+	seedFile := flags.String("seed", "", "start with the pets of `file`, a JSON array")
+	latency := flags.Duration("latency", 0, "delay every request under /v1 with the key by this `duration`, up to 30s")
 	quiet := flags.Bool("quiet", false, "log no requests")
 	untilEOF := flags.Bool("stdin", false, "stop when standard input ends, as it does when the starter ends")
 	showVersion := flags.Bool("version", false, "print the version of the interface, and exit")
@@ -58,17 +67,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		flags.PrintDefaults()
 		return 0
 	case err != nil && strings.Contains(err.Error(), "flag -latency"):
-		log.Error(err.Error() + "; a duration has a unit, as 150ms or 2s; -h lists the flags")
-		return 2
+		return fail(2, fmt.Errorf("%w; a duration has a unit, as 150ms or 2s", err))
 	case err != nil:
-		log.Error(err.Error() + "; -h lists the flags")
-		return 2
+		return fail(2, fmt.Errorf("%w; -h lists the flags", err))
 	case flags.NArg() > 0:
-		log.Error("unexpected argument " + flags.Arg(0) + "; -h lists the flags")
-		return 2
+		return fail(2, fmt.Errorf("unexpected argument %s; -h lists the flags", flags.Arg(0)))
 	case *latency < 0 || *latency > 30*time.Second:
-		log.Error("invalid value for -latency: it must be from 0 to 30s; -h lists the flags")
-		return 2
+		return fail(2, fmt.Errorf("invalid value %v for flag -latency: it must be from 0 to 30s", *latency))
 	case *showVersion:
 		fmt.Fprintln(stdout, version)
 		return 0
@@ -76,9 +81,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 
 	key := getenv("PETSTORE_API_KEY")
 	if err := checkKey(key); err != nil {
-		log.Error(err.Error())
-		return 1
+		return fail(1, err)
 	}
+	lines := newLineBuffer(stderr)
+	defer lines.close()
+	log := slog.New(slog.NewTextHandler(lines, nil))
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if *untilEOF {
@@ -88,71 +95,56 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 			stop()
 		}()
 	}
-	// Collect garbage once there is four times as much of it as of what is in
-	// use: a twentieth less time a request, for some 16 MiB.
-	collect := func(percent int64) {
-		if getenv("GOGC") == "" {
-			debug.SetGCPercent(int(percent))
-		}
+	if getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
 	}
-	collect(400)
 	if getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	var pets state
-	if *seed != "" {
-		loaded := make(chan error, 1)
-		go func() {
-			var err error
-			pets, err = readSeedFile(*seed)
-			loaded <- err
-		}()
-		select {
-		case err := <-loaded:
-			if err != nil {
-				log.Error(err.Error())
-				return 1
-			}
-		case <-ctx.Done():
-			return 0
-		}
-		// Of many pets that would be so much that the processor's caches miss.
-		collect(min(400, max(20, 100*(32<<20)/(pets.size+1))))
-		debug.FreeOSMemory() // reading takes about as much again as the pets
+	seed, err := loadSeed(ctx, *seedFile)
+	if ctx.Err() != nil {
+		return 0
+	}
+	if err != nil {
+		return fail(1, err)
 	}
 	ln, err := listenAt(*addr)
 	if err != nil {
-		log.Error(err.Error())
-		return 1
+		return fail(1, err)
 	}
-	url := baseURL(ln.Addr())
+	base := baseURL(ln.Addr())
+	pageURL := strings.TrimSuffix(base, "v1")
 	if key == "" {
 		key = newKey()
-		fmt.Fprintf(stderr, "PETSTORE_API_KEY is not set, so this run has a key of its own:\n\n    curl -H 'Authorization: Bearer %s' %s/pets\n    %s#key=%s\n\n",
-			key, url, strings.TrimSuffix(url, "v1"), key)
+		fmt.Fprintf(stderr, banner, key, base, pageURL, key)
+	} else {
+		fmt.Fprintf(stderr, "a page for browsers is at %s\n", pageURL)
 	}
-	srv := newServer(&api{key: key, pets: newStore(pets), latency: *latency, stopping: ctx.Done(), log: log, quiet: *quiet})
+	srv := newServer(&api{key: key, seed: seed, latency: *latency, stopping: ctx.Done(), log: log, quiet: *quiet})
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(listener{ln.(*net.TCPListener)}) }()
-	fmt.Fprintln(stdout, url)
+	go func() { served <- srv.Serve(errorListener{ln.(*net.TCPListener)}) }()
+	if _, err := fmt.Fprintln(stdout, base); err != nil {
+		return fail(1, fmt.Errorf("cannot print the base URL: %w", err))
+	}
 
 	select {
 	case err := <-served:
-		log.Error(err.Error())
-		return 1
+		return fail(1, err)
 	case <-ctx.Done():
 	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	log.Info("stopping; a second signal ends the process at once", "limit", stopTimeout)
+	limit, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	if srv.Shutdown(drain) != nil {
-		srv.Close() // a peer has not finished in time
+	if srv.Shutdown(limit) != nil {
+		srv.Close() // a client has not taken its answer in time
 	}
 	return 0
 }
 
 const usage = `Petstore serves the animal store API until it gets SIGINT or SIGTERM, or its
 standard input ends if -stdin is given. Once it accepts connections, it prints
-its base URL on standard output.
+its base URL on standard output. Beside the API, it serves a page for browsers
+at / and a description for tools at /openapi.json.
 
 Usage: petstore [flags]
 
@@ -164,34 +156,63 @@ Environment:
 Flags:
 `
 
-// memoryLimit is what the collector keeps the process under if it can, in
-// bytes. A full store takes 300 MiB of it.
-const memoryLimit = 352 << 20
+// memoryLimit is where, in bytes, the collector starts to work more than GOGC
+// says. It is above what a full store uses, or the collector would never rest.
+const memoryLimit = 456 << 20
 
-// readSeedFile reads a seed. The error names the file.
-func readSeedFile(file string) (state, error) {
+// banner is for a run with a random key: a curl line and a link to paste. A
+// browser does not send what follows the #.
+const banner = `PETSTORE_API_KEY is not set, so this run has a key of its own:
+
+    curl -H 'Authorization: Bearer %s' %s/pets
+    %s#key=%s
+
+`
+
+// loadSeed reads a seed file; without one, the seed is empty. It returns early
+// when ctx ends, for the file may be a pipe without an end.
+func loadSeed(ctx context.Context, file string) (*store, error) {
+	if file == "" {
+		return newStore(0), nil
+	}
+	var seed *store
+	var err error
+	loaded := make(chan struct{})
+	go func() {
+		seed, err = readSeedFile(file)
+		close(loaded)
+	}()
+	select {
+	case <-loaded:
+		return seed, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func readSeedFile(file string) (*store, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return state{}, err
+		return nil, err
 	}
 	defer f.Close()
-	s, err := readSeed(f)
-	if err != nil && !errors.As(err, new(*os.PathError)) {
+	seed, err := readSeed(f, 0)
+	if err != nil && !errors.As(err, new(*os.PathError)) { // a PathError has the name of the file
 		err = fmt.Errorf("%s: %w", file, err)
 	}
-	return s, err
+	return seed, err
 }
 
 // listenAt listens on addr. The error tells a way out.
 func listenAt(addr string) (net.Listener, error) {
 	if addr == "" || addr == ":" {
-		return nil, errors.New("-addr names neither host nor port; it must be host:port, as 127.0.0.1:8080, or :8080 for every interface")
+		return nil, errors.New("-addr names neither host nor port; " +
+			"write -addr 127.0.0.1:8080, or -addr :8080 for every interface")
 	}
 	ln, err := net.Listen("tcp", addr)
-	var bad *net.AddrError
-	if _, notPort := strconv.ParseUint(addr, 10, 16); notPort == nil {
+	if _, parseErr := strconv.ParseUint(addr, 10, 16); parseErr == nil { // a port alone
 		err = fmt.Errorf("%w; write -addr 127.0.0.1:%s, or -addr :%s for every interface", err, addr, addr)
-	} else if errors.As(err, &bad) {
+	} else if errors.As(err, new(*net.AddrError)) || errors.As(err, new(*net.DNSError)) {
 		err = fmt.Errorf("%w; write -addr host:port, with a port from 0 to 65535", err)
 	} else if errors.Is(err, syscall.EADDRINUSE) {
 		err = fmt.Errorf("%w; -addr 127.0.0.1:0 takes a free port", err)
@@ -199,102 +220,91 @@ func listenAt(addr string) (net.Listener, error) {
 	return ln, err
 }
 
-// baseURL is where clients of this machine reach a service that listens on addr.
+// baseURL is where clients on this machine reach a service that listens on addr.
 func baseURL(addr net.Addr) string {
-	tcp := addr.(*net.TCPAddr)
-	host := tcp.IP.String()
+	tcp := *addr.(*net.TCPAddr)
 	if tcp.IP.IsUnspecified() {
-		host = "127.0.0.1"
+		tcp.IP = net.IPv4(127, 0, 0, 1)
 	}
-	return "http://" + net.JoinHostPort(host, strconv.Itoa(tcp.Port)) + "/v1"
+	base := url.URL{Scheme: "http", Host: tcp.String(), Path: "/v1"} // escapes the zone of an IPv6 address
+	return base.String()
 }
 
-// drainTimeout is how long a stopping service waits for requests in flight.
-const drainTimeout = 10 * time.Second
+// stopTimeout is how long a stopping service waits for requests in flight.
+const stopTimeout = 10 * time.Second
 
-// newServer returns the HTTP server of a, with time limits for slow peers.
+// newServer returns the HTTP server of a, in its first world, with time limits
+// for slow clients.
 func newServer(a *api) *http.Server {
+	a.current.Store(newWorld(a.seed.clone()))
 	return &http.Server{
-		Handler:           a.routes(),
+		Handler:           a.handler(),
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       readTimeout,
+		ReadTimeout:       15 * time.Second, // of the headers and the body
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    60 << 10, // net/http takes 4 KiB more
-		// net/http answers OPTIONS * without asking the handler.
+		// net/http would answer OPTIONS * without asking the handler.
 		DisableGeneralOptionsHandler: true,
 	}
 }
 
 // lineBuffer keeps the log from holding up requests: a goroutine of its own
-// writes the lines. When nobody reads them, it keeps maxPending bytes of them
-// and loses the next ones; one line tells how many were lost.
+// writes the lines. While nobody reads them, 1,000 lines wait and more are lost.
 type lineBuffer struct {
-	mu      sync.Mutex // guards all below
-	changed *sync.Cond
-	pending []byte // lines to be written
-	lost    int    // lines
-	closed  bool
-	done    chan struct{} // closed when all is written
+	lines chan []byte   // nil is the last one
+	lost  atomic.Int64  // how many lines are lost since that was last told
+	done  chan struct{} // closed when the last line is written
 }
 
-// maxPending is how much of the log is kept, in bytes.
-const maxPending = 1 << 20
-
 func newLineBuffer(w io.Writer) *lineBuffer {
-	b := &lineBuffer{done: make(chan struct{})}
-	b.changed = sync.NewCond(&b.mu)
-	go b.drain(w)
+	b := &lineBuffer{lines: make(chan []byte, 1000), done: make(chan struct{})}
+	go b.writeLines(w)
 	return b
 }
 
-// Write takes one line. It never waits for the writer of the lines.
+// Write takes one line. It never waits.
 func (b *lineBuffer) Write(line []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.pending)+len(line) > maxPending {
-		b.lost++
-	} else {
-		b.pending = append(b.pending, line...)
-		b.changed.Signal()
+	select {
+	case b.lines <- bytes.Clone(line):
+	default:
+		b.lost.Add(1)
 	}
 	return len(line), nil
 }
 
-func (b *lineBuffer) drain(w io.Writer) {
-	log := slog.New(slog.NewTextHandler(w, nil))
-	var lines []byte
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for {
-		for len(b.pending) == 0 && !b.closed {
-			b.changed.Wait()
+func (b *lineBuffer) writeLines(w io.Writer) {
+	defer close(b.done)
+	buffer := bufio.NewWriter(w)
+	log := slog.New(slog.NewTextHandler(buffer, nil))
+	for line := range b.lines {
+		buffer.Write(line)
+		if line != nil && len(b.lines) > 0 {
+			continue // write more lines at once
 		}
-		if len(b.pending) == 0 {
-			close(b.done)
-			return
-		}
-		lines, b.pending = b.pending, lines[:0]
-		lost := b.lost
-		b.lost = 0
-		b.mu.Unlock()
-		w.Write(lines)
-		if lost > 0 {
+		if lost := b.lost.Swap(0); lost > 0 {
 			log.Warn("log lines are lost, as nobody read them", "lines", lost)
 		}
-		b.mu.Lock()
+		if buffer.Flush() != nil {
+			buffer.Reset(w) // or it would refuse all later lines
+		}
+		if line == nil {
+			return
+		}
 	}
 }
 
 // close waits until all lines are written, for a second at most.
 func (b *lineBuffer) close() {
-	b.mu.Lock()
-	b.closed = true
-	b.changed.Signal()
-	b.mu.Unlock()
+	timeout := time.After(time.Second)
+	select {
+	case b.lines <- nil:
+	case <-timeout:
+		return
+	}
 	select {
 	case <-b.done:
-	case <-time.After(time.Second):
+	case <-timeout:
 	}
 }

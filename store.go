@@ -1,21 +1,38 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
 )
+
+// world is what the service remembers from one reset to the next. A request
+// belongs to one world, so what is under way during a reset cannot touch the
+// world that follows: its pets, its journal or the count of its fault.
+type world struct {
+	pets     *store
+	journal  journal
+	standing atomic.Pointer[fault] // nil for none
+	over     chan struct{}         // closed when another world has replaced this one
+}
+
+func newWorld(pets *store) *world {
+	return &world{pets: pets, over: make(chan struct{})}
+}
 
 // PetStatus tells whether a pet can be had (contract, section 2). The empty
 // PetStatus stands for none given; it is never sent.
@@ -28,13 +45,12 @@ const (
 	Sold      PetStatus = "sold"
 )
 
-func petStatus(given string) (PetStatus, error) {
-	for _, s := range []PetStatus{Available, Pending, Sold} {
-		if given == string(s) {
-			return s, nil // not given, which is part of a longer text
-		}
+func parseStatus(given string) (PetStatus, error) {
+	switch s := PetStatus(given); s {
+	case Available, Pending, Sold:
+		return s, nil
 	}
-	return "", invalid{name: "status", given: given, allowed: "available, pending or sold"}
+	return "", invalid("status", given, "available, pending or sold")
 }
 
 // NewPet is the body of createPet (contract, section 2).
@@ -54,42 +70,16 @@ type Pet struct {
 	NewPet
 }
 
-// appendJSON appends what encode(p) returns. Without it, a create would cost a
-// tenth more.
-func (p Pet) appendJSON(b []byte) []byte {
-	b = append(b, `{"id":`...)
-	b = strconv.AppendInt(b, p.ID, 10)
-	b = append(b, `,"name":`...)
-	if strings.ContainsFunc(p.Name, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c|1 == '\u2029' }) {
-		b = append(b, encode(p.Name)...)
-	} else {
-		b = append(b, '"')
-		b = append(b, p.Name...)
-		b = append(b, '"')
-	}
-	b = append(b, `,"categoryId":`...)
-	b = strconv.AppendInt(b, p.CategoryID, 10)
-	if p.Status != "" {
-		b = append(b, `,"status":"`...)
-		b = append(b, p.Status...)
-		b = append(b, '"')
-	}
-	return append(b, '}')
-}
-
-// parsePet parses a pet: id is 0 if it has none, and for a pet that brings no
-// id of its own, as in a create, it is not looked at. It refuses what
-// encoding/json lets pass: names in another case, members given twice, null,
-// invalid UTF-8. Unknown members are skipped. object is valid JSON, an object
-// or not.
-func parsePet(object string, withID bool) (id int64, p NewPet, err error) {
-	const missing = "missing" // stands for the value of a member that is not there, and is no JSON
-	object = strings.TrimSpace(object)
-	rest, found := strings.CutPrefix(object, "{")
+// cutMembers returns the values of the members of these names, as they are spelt.
+// Other members are skipped. It refuses what encoding/json lets pass: a name in
+// another case, a member that is given twice, invalid UTF-8. object is valid
+// JSON, but may be no object.
+func cutMembers(object string, names ...string) (map[string]string, error) {
+	rest, found := strings.CutPrefix(strings.TrimSpace(object), "{")
 	if !found {
-		return 0, p, invalid{name: "the pet", given: object, allowed: "a JSON object"}
+		return nil, invalid("the pet", object, "a JSON object")
 	}
-	values := [4]string{missing, missing, missing, missing}
+	members := map[string]string{}
 	for rest != "" {
 		var quoted, value string
 		if quoted, rest = cutToken(rest); quoted == "" {
@@ -97,55 +87,35 @@ func parsePet(object string, withID bool) (id int64, p NewPet, err error) {
 		}
 		value, rest = cutToken(rest)
 		name := unquote(quoted)
-		if !utf8.ValidString(quoted) || !utf8.ValidString(value) {
-			return 0, p, invalid{name: name, given: "not UTF-8", allowed: "UTF-8"}
-		}
-		i := slices.Index([]string{"name", "categoryId", "status", "id"}, name)
-		if i < 0 || name == "id" && !withID {
-			continue
-		}
-		if values[i] != missing {
-			return 0, p, invalid{name: name, given: "given twice", allowed: "given once"}
-		}
-		values[i] = value
-	}
-
-	name, categoryID, status := values[0], values[1], values[2]
-	if values[3] != missing {
-		// The largest int64 would leave no next id.
-		if id, err = integer("id", values[3], 1, math.MaxInt64-1); err != nil {
-			return 0, p, err
+		switch {
+		case !utf8.ValidString(quoted) || !utf8.ValidString(value):
+			return nil, fmt.Errorf("%s is not valid UTF-8", strings.ToValidUTF8(shorten(name), "\ufffd"))
+		case !slices.Contains(names, name):
+		case members[name] != "":
+			return nil, invalid(name, "given twice", "given once")
+		default:
+			members[name] = value
 		}
 	}
-	if name[0] != '"' || strings.Contains(name, `\u`) && !wellFormed.MatchString(name) {
-		return 0, p, invalid{name: "name", given: name, allowed: "a string of valid Unicode"}
-	}
-	p.Name = unquote(name)
-	if p.CategoryID, err = integer("categoryId", categoryID, math.MinInt64, math.MaxInt64); err != nil {
-		return 0, p, err
-	}
-	if status != missing {
-		p.Status, err = petStatus(unquote(status))
-	}
-	return id, p, err
+	return members, nil
 }
 
-// cutToken cuts the members of a JSON object behind their first name or value:
-// at the colon, the comma or the bracket that ends it. Behind the last value,
-// rest is empty.
-func cutToken(members string) (token, rest string) {
+// cutToken cuts the text of a JSON object behind its first name or value: at the
+// colon, the comma or the bracket that ends it. Behind the last value, rest is
+// empty.
+func cutToken(text string) (token, rest string) {
 	depth, quoted := 0, false
 	for i := 0; ; i++ {
-		switch c := members[i]; {
-		case c == '\\':
-			i++ // only in strings
+		switch c := text[i]; {
+		case c == '\\': // valid JSON has it in strings only
+			i++ // the next character may be a quote that does not end the string
 		case c == '"':
 			quoted = !quoted
 		case quoted:
 		case depth == 0 && c == '}':
-			return strings.TrimSpace(members[:i]), ""
+			return strings.TrimSpace(text[:i]), ""
 		case depth == 0 && (c == ':' || c == ','):
-			return strings.TrimSpace(members[:i]), members[i+1:]
+			return strings.TrimSpace(text[:i]), text[i+1:]
 		case c == '{' || c == '[':
 			depth++
 		case c == '}' || c == ']':
@@ -154,9 +124,10 @@ func cutToken(members string) (token, rest string) {
 	}
 }
 
-// wellFormed matches JSON strings but those that escape one half of a
-// surrogate pair alone: no UTF-8 can say that.
-var wellFormed = regexp.MustCompile(`^"([^\\]|\\[^u]|\\u([^dD]|[dD][0-7])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*"$`)
+// wellFormed matches the JSON strings that have no lone surrogate. encoding/json
+// would turn \ud800 without its other half into U+FFFD.
+var wellFormed = regexp.MustCompile(
+	`^"([^\\]|\\[^u]|\\u([^dD]|[dD][0-7])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*"$`)
 
 // unquote returns what a JSON string stands for, and other JSON as it is.
 func unquote(value string) string {
@@ -171,294 +142,281 @@ func unquote(value string) string {
 	return s
 }
 
-// record is a pet as the store holds it: encoded once, when it is added,
-// because a pet never changes and is read more often than written.
-type record struct {
+// parsePet parses the body of a create. An id in it is ignored, as any unknown
+// member.
+func parsePet(body []byte) (NewPet, error) {
+	if !json.Valid(body) {
+		return NewPet{}, notJSON(body)
+	}
+	members, err := cutMembers(string(body), "name", "categoryId", "status")
+	if err != nil {
+		return NewPet{}, err
+	}
+	return checkPet(members)
+}
+
+// parseSeedPet parses a pet of a seed, which is valid JSON. id is 0 if it has none.
+func parseSeedPet(object string) (id int64, p NewPet, err error) {
+	members, err := cutMembers(object, "name", "categoryId", "status", "id")
+	if err == nil && members["id"] != "" {
+		id, err = integer("id", members["id"], 1, math.MaxInt64-1) // the largest int64 would leave no next id
+	}
+	if err != nil {
+		return 0, p, err
+	}
+	p, err = checkPet(members)
+	return id, p, err
+}
+
+// checkPet checks the values of name, categoryId and status.
+func checkPet(members map[string]string) (p NewPet, err error) {
+	const missing = "missing" // no value is spelt so; the message says "name is missing"
+	name := cmp.Or(members["name"], missing)
+	if name[0] != '"' || strings.Contains(name, `\u`) && !wellFormed.MatchString(name) {
+		return p, invalid("name", name, "a string of valid Unicode")
+	}
+	p.Name = unquote(name)
+	categoryID := cmp.Or(members["categoryId"], missing)
+	if p.CategoryID, err = integer("categoryId", categoryID, math.MinInt64, math.MaxInt64); err != nil {
+		return p, err
+	}
+	if status := members["status"]; status != "" {
+		p.Status, err = parseStatus(unquote(status))
+	}
+	return p, err
+}
+
+// notJSON tells what is wrong with a body that is not JSON.
+func notJSON(body []byte) error {
+	const example = `{"name":"Rex","categoryId":7}`
+	text := strings.TrimSpace(string(body))
+	switch {
+	case strings.Contains(text, "'") && !strings.Contains(text, `"`):
+		return errors.New("the body has single quotes where JSON has double quotes, as in " + example)
+	case !strings.HasPrefix(text, "{"):
+		return invalid("the body", text, "a JSON object, as "+example)
+	}
+	err, place := json.Unmarshal(body, new(json.RawMessage)), ""
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		place = fmt.Sprintf(" at byte %d", syntax.Offset)
+	}
+	return fmt.Errorf("the body is %w%s", plainly(err), place)
+}
+
+// plainly tells in plain words what encoding/json says of a text that is not JSON.
+func plainly(err error) error {
+	switch {
+	case err == io.EOF || err == io.ErrUnexpectedEOF || err.Error() == "unexpected end of JSON input":
+		return errors.New("JSON that ends too early")
+	case strings.Contains(err.Error(), "max depth"):
+		return errors.New("nested more than 10000 levels deep")
+	case errors.As(err, new(*json.SyntaxError)):
+		return errors.New("not JSON")
+	}
+	return err // the text cannot be read
+}
+
+// storedPet is a pet as the store holds it. It never changes, and is read more
+// often than added, so it is encoded once.
+type storedPet struct {
 	id   int64
-	json []byte // which nobody may change
+	line []byte // its JSON and a newline; nobody may change it
 }
 
-// line returns the pet on a line of its own.
-func (r record) line() []byte {
-	return append(append(make([]byte, 0, len(r.json)+1), r.json...), '\n')
+// What a store holds, in bytes. Each pet counts as its JSON and petCost, which
+// is what it takes beside: its places in the map and the slices.
+const (
+	maxSize = 256 << 20
+	petCost = 128
+)
+
+var (
+	errFull = fmt.Errorf("the store is full: it holds %d bytes", maxSize)
+	errNoID = errors.New("there is no id left")
+)
+
+// store holds pets. Many goroutines may use it at once.
+type store struct {
+	mu   sync.RWMutex         // guards everything below
+	pets map[int64]*storedPet // by id
+	// ordered has the same pets in ascending order of id: those of each status
+	// and, under "", all of them. Once the store is shared, it is only appended
+	// to, so a part of it can be read without mu.
+	ordered map[PetStatus][]*storedPet
+	lastID  int64 // the largest id so far
+	size    int64 // what counts for maxSize, in bytes
 }
 
-// place tells where in the chunks of a state a record is. It has no pointer, as
-// the collector would follow millions of them.
-type place struct {
-	id                   int64
-	chunk, start, length int32
+// newStore returns an empty store. size is what counts for maxSize from the start.
+func newStore(size int64) *store {
+	return &store{pets: map[int64]*storedPet{}, ordered: map[PetStatus][]*storedPet{}, size: size}
 }
 
-// recordSize is what a record costs beside its JSON, in bytes, rounded up: its
-// place in two slices, and the room that they have to grow.
-const recordSize = 64
-
-// The sizes of the smallest and the largest chunk, in bytes, but for those of a
-// larger pet. Each is twice as large as the one before.
-const minChunk, maxChunk = 4 << 10, 1 << 20
-
-// maxSize is how much the store holds, in bytes.
-const maxSize = 256 << 20
-
-// maxSeedPet is how much of a seed one pet may take, in bytes, with the white
-// space before it.
-const maxSeedPet = 4 << 20
-
-var errSeedPet = fmt.Errorf("more than %d bytes for one pet", maxSeedPet)
-
-// seedReader fails with errSeedPet behind N bytes, where an io.LimitedReader ends.
-type seedReader struct{ io.LimitedReader }
-
-func (r *seedReader) Read(p []byte) (int, error) {
-	if r.N <= 0 {
-		return 0, errSeedPet
+// clone returns another store with the same pets. Nobody may add to s meanwhile.
+func (s *store) clone() *store {
+	c := &store{pets: maps.Clone(s.pets), ordered: map[PetStatus][]*storedPet{}, lastID: s.lastID, size: s.size}
+	for status, pets := range s.ordered {
+		c.ordered[status] = slices.Clip(pets) // an append to it makes a copy
 	}
-	return r.LimitedReader.Read(p)
+	return c
 }
 
-// state is a set of pets; the zero state is empty.
-type state struct {
-	// pets has the places of the pets of each status in ascending order of id,
-	// and under "" those of all pets, so that every page is one stretch of one
-	// slice.
-	pets map[PetStatus][]place
-	// chunks have the JSON of the pets, one behind the other.
-	chunks [][]byte
-	// lastID is the largest id assigned so far.
-	lastID int64
-	// size is what the pets take of maxSize.
-	size int64
+// add keeps p under the next id.
+func (s *store) add(p NewPet) (*storedPet, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lastID == math.MaxInt64 {
+		return nil, errNoID
+	}
+	return s.put(s.lastID+1, p)
 }
 
-// put appends p under this id, unless the store is full.
-func (s *state) put(id int64, p NewPet) (record, bool) {
-	var buf [256]byte
-	text := Pet{id, p}.appendJSON(buf[:0])
-	size := s.size + int64(len(text)) + recordSize
+// put keeps p under this id, which is not taken. The caller holds mu, or is the
+// only one that knows s.
+func (s *store) put(id int64, p NewPet) (*storedPet, error) {
+	line := bytes.Clone(encode(Pet{id, p})) // without the room that encode has left
+	size := s.size + int64(len(line)-len("\n")) + petCost
 	if size > maxSize {
-		return record{}, false
+		return nil, errFull
 	}
-	if s.pets == nil {
-		s.pets = map[PetStatus][]place{}
-	}
-	last := len(s.chunks) - 1
-	if last < 0 || cap(s.chunks[last])-len(s.chunks[last]) < len(text) {
-		next := minChunk
-		if last >= 0 {
-			next = min(2*cap(s.chunks[last]), maxChunk)
-		}
-		s.chunks = append(s.chunks, make([]byte, 0, max(next, len(text))))
-		last++
-	}
-	at := place{id, int32(last), int32(len(s.chunks[last])), int32(len(text))}
-	s.chunks[last] = append(s.chunks[last], text...)
-	s.size, s.lastID = size, max(s.lastID, id)
-	s.pets[""] = append(s.pets[""], at)
+	added := &storedPet{id, line}
+	s.pets[id] = added
+	s.ordered[""] = append(s.ordered[""], added)
 	if p.Status != "" {
-		s.pets[p.Status] = append(s.pets[p.Status], at)
+		s.ordered[p.Status] = append(s.ordered[p.Status], added)
 	}
-	return s.at(at), true
+	s.size, s.lastID = size, max(s.lastID, id)
+	return added, nil
 }
 
-// at returns the record at p.
-func (s *state) at(p place) record {
-	end := p.start + p.length
-	return record{p.id, s.chunks[p.chunk][p.start:end:end]}
+// get returns the pet with this id, or nil.
+func (s *store) get(id int64) *storedPet {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.pets[id]
 }
 
-// readSeed reads a JSON array of pets. Those without an id are numbered above
-// the largest one in it, in its order. The error names the place in it; it is
-// an invalid if a value is wrong. What is too large is refused while it is read.
-func readSeed(r io.Reader) (state, error) {
-	var s state
-	limited := &seedReader{io.LimitedReader{R: r, N: maxSeedPet}}
+// list returns the pets with this status, or all for "", whose id is above
+// after, in ascending order of id. Nobody may change the slice.
+func (s *store) list(status PetStatus, after int64) []*storedPet {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	pets := s.ordered[status]
+	return pets[sort.Search(len(pets), func(i int) bool { return pets[i].id > after }):]
+}
+
+// What a seed, and one pet in it, may take, in bytes.
+const (
+	maxSeed    = 128 << 20
+	maxSeedPet = 64 << 10
+)
+
+// readSeed reads a JSON array of pets into a new store. Pets without an id are
+// numbered above the largest id, in their order. size counts what the new store
+// must leave free for the process's seed, which stays in memory beside it. The
+// error names the place in the array.
+func readSeed(r io.Reader, size int64) (*store, error) {
+	s := newStore(size)
+	limited := &io.LimitedReader{R: r, N: maxSeed + 1}
 	dec := json.NewDecoder(limited)
+	n := 0 // the number of the pet that is read, from 1
+	fail := func(err error) (*store, error) {
+		switch {
+		case limited.N == 0: // to dec, it looks like the end of the text
+			err = fmt.Errorf("more than %d bytes", maxSeed)
+		case n > 0:
+			err = fmt.Errorf("pet %d: %w", n, err)
+		}
+		return nil, err
+	}
 	if token, err := dec.Token(); token != json.Delim('[') {
-		if err == errSeedPet || errors.As(err, new(*fs.PathError)) {
-			return s, err // a folder, for one
+		if errors.As(err, new(*fs.PathError)) {
+			return nil, err // it cannot be read
 		}
-		return s, errors.New("not a JSON array")
+		return nil, errors.New("not a JSON array")
 	}
-	n := 0 // number of the current pet, from 1
-	fail := func(err error) (state, error) {
-		place := fmt.Sprintf("pet %d: ", n)
-		if err, ok := err.(invalid); ok {
-			err.place = place
-			return s, err
-		}
-		return s, fmt.Errorf("%s%w", place, err)
-	}
-	full := errors.New("too large for the store")
 	type unnumbered struct {
 		n int
 		NewPet
 	}
 	var later []unnumbered
-	var laterSize int64          // what they take of maxSize at least
-	var taken map[int64]struct{} // nil while the ids ascend
 	var raw json.RawMessage
-	for ; dec.More(); limited.N = maxSeedPet {
+	for dec.More() {
 		n++
 		if err := dec.Decode(&raw); err != nil {
-			return fail(err)
+			return fail(plainly(err))
 		}
-		id, p, err := parsePet(string(raw), true)
-		if err != nil {
-			return fail(err)
+		if len(raw) > maxSeedPet {
+			return fail(fmt.Errorf("more than %d bytes", maxSeedPet))
 		}
-		if id == 0 {
-			laterSize += int64(len(p.Name)+len(`{"id":1,"name":"","categoryId":1}`)) + recordSize
-			if s.size+laterSize > maxSize {
-				return fail(full)
-			}
-			p.Name = strings.Clone(p.Name) // without the rest of raw
+		id, p, err := parseSeedPet(string(raw))
+		switch {
+		case err != nil:
+			return fail(err)
+		case id == 0:
 			later = append(later, unnumbered{n, p})
 			continue
-		}
-		if id <= s.lastID && taken == nil {
-			taken = map[int64]struct{}{}
-			for _, p := range s.pets[""] {
-				taken[p.id] = struct{}{}
-			}
-		}
-		if _, again := taken[id]; again {
+		case s.pets[id] != nil:
 			return fail(fmt.Errorf("id %d is given twice", id))
 		}
-		if taken != nil {
-			taken[id] = struct{}{}
-		}
-		if _, ok := s.put(id, p); !ok || s.size+laterSize > maxSize {
-			return fail(full)
+		if _, err := s.put(id, p); err != nil {
+			return fail(err)
 		}
 	}
-	if _, err := dec.Token(); err == errSeedPet {
-		return s, fmt.Errorf("behind pet %d: %w", n, err)
-	} else if err != nil {
-		return s, fmt.Errorf("behind pet %d: the array does not end", n)
+	if _, err := dec.Token(); err != nil {
+		return fail(errors.New("the array does not end"))
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return s, fmt.Errorf("behind pet %d: something follows the array", n)
+	if _, err := dec.Token(); err != io.EOF || limited.N == 0 {
+		return fail(errors.New("something follows the end of the array"))
 	}
-	for _, places := range s.pets {
-		slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.id, b.id) })
+	for _, pets := range s.ordered {
+		slices.SortFunc(pets, func(a, b *storedPet) int { return cmp.Compare(a.id, b.id) })
 	}
 	for _, p := range later {
 		n = p.n
-		if s.lastID == math.MaxInt64-1 {
-			return fail(errors.New("there is no id left for it"))
+		if s.lastID == math.MaxInt64-1 { // a seed has no largest int64, see parseSeedPet
+			return fail(errNoID)
 		}
-		if _, ok := s.put(s.lastID+1, p.NewPet); !ok {
-			return fail(full)
+		if _, err := s.put(s.lastID+1, p.NewPet); err != nil {
+			return fail(err)
 		}
 	}
 	return s, nil
 }
 
-// store holds the pets in two layers: those that it began with, which nobody
-// changes, and those that were added since, whose ids are larger. Many
-// goroutines may use it at once; what it returns is theirs.
-type store struct {
-	// seed is what the process began with.
-	seed state
-	// mu guards everything below.
-	mu sync.RWMutex
-	// base is what the last reset began with.
-	base state
-	// state has the pets added since. Its size and lastID count those of base.
-	state
-}
-
-// newStore returns a store that begins with seed.
-func newStore(seed state) *store {
-	s := &store{seed: seed}
-	s.reset(seed)
-	return s
-}
-
-// reset drops all pets but those of base.
-func (s *store) reset(base state) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.base = base
-	s.state = state{lastID: base.lastID, size: base.size}
-}
-
-// add keeps p under the next id.
-func (s *store) add(p NewPet) (record, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lastID == math.MaxInt64 {
-		return record{}, errors.New("there is no id left")
-	}
-	rec, ok := s.put(s.lastID+1, p)
-	if !ok {
-		return record{}, fmt.Errorf("the store is full: it holds %d bytes", maxSize)
-	}
-	return rec, nil
-}
-
-// get returns the pet with this id, if there is one.
-func (s *store) get(id int64) (record, bool) {
-	var room [1]record
-	pets, _ := s.list(room[:0], "", id-1, 1)
-	return room[0], len(pets) > 0 && pets[0].id == id
-}
-
-// list appends to page the pets with this status, or all pets for "", in
-// ascending order of id: those whose id is above after, at most limit, and
-// tells whether more follow.
-func (s *store) list(page []record, status PetStatus, after int64, limit int) (_ []record, more bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, layer := range [...]*state{&s.base, &s.state} {
-		pets := layer.pets[status]
-		pets = pets[sort.Search(len(pets), func(i int) bool { return pets[i].id > after }):]
-		for _, p := range pets {
-			if len(page) == limit {
-				return page, true
-			}
-			page = append(page, layer.at(p))
-		}
-	}
-	return page, false
-}
-
 // entry is a request in the journal, as net/http has read it: nothing is
 // copied or encoded until somebody reads the journal.
 type entry struct {
-	time              int64 // when it came, in milliseconds since 1970
+	received          time.Time
 	method, url, host string
 	header            map[string][]string
-	chunked           bool
-	body              []byte // empty if none came or none was read
+	chunked           bool // the body came in chunks, which net/http does not keep in header
+	body              []byte
 	status            int    // of the answer, 0 if none was sent
-	size              int    // what the entry takes of maxJournalSize
+	fault             string // that struck the request, "" for none
+	size              int    // what the entry counts for maxJournalSize
 }
 
-// The bounds of the journal: the number of its entries, and the bytes of their
-// urls, headers and bodies.
+// The bounds of the journal: how many entries it keeps, and the bytes of their
+// texts: urls, headers, bodies and so on. Each header counts 100 bytes more, for
+// what it takes in memory beside its text.
 const (
 	maxJournal     = 1000
-	maxJournalSize = 8 << 20
+	maxJournalSize = 4 << 20
 )
 
 // journal holds the last requests. Many goroutines may use it at once.
 type journal struct {
-	// mu guards everything below.
-	mu sync.Mutex
-	// ring has count entries, from first on.
-	ring         [maxJournal]entry
-	first, count int
-	// size is what they take of maxJournalSize.
-	size int
-	// total counts the requests since the journal was cleared, those that are gone too.
-	total int
+	mu      sync.Mutex // guards everything below
+	entries []entry    // the oldest first
+	size    int        // of all entries
+	total   int        // counts the requests since the journal was cleared, dropped ones too
 }
 
-// add appends e. The oldest entries make room for it.
-func (j *journal) add(e *entry) {
-	e.size = len(e.method) + len(e.url) + len(e.host) + len(e.body)
+// add appends e, and drops the oldest entries that are too many.
+func (j *journal) add(e entry) {
+	e.size = len(e.method) + len(e.url) + len(e.host) + len(e.body) + len(e.fault)
 	for name, values := range e.header {
 		for _, value := range values {
 			e.size += len(name) + len(value) + 100
@@ -466,34 +424,25 @@ func (j *journal) add(e *entry) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for j.count == maxJournal || j.size+e.size > maxJournalSize {
-		oldest := &j.ring[j.first]
-		j.size -= oldest.size
-		*oldest = entry{}
-		j.first = (j.first + 1) % maxJournal
-		j.count--
-	}
-	j.ring[(j.first+j.count)%maxJournal] = *e
-	j.count++
-	j.size += e.size
 	j.total++
+	j.entries = append(j.entries, e)
+	j.size += e.size
+	for len(j.entries) > maxJournal || j.size > maxJournalSize {
+		j.size -= j.entries[0].size
+		j.entries[0] = entry{} // so that what it points to is not kept
+		j.entries = j.entries[1:]
+	}
 }
 
-// all returns the entries, the oldest first, and the number of all requests
-// since the journal was cleared.
-func (j *journal) all() ([]entry, int) {
+// all returns the entries, the oldest first, and how many requests there were.
+func (j *journal) all() (entries []entry, total int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	entries := make([]entry, j.count)
-	for i := range entries {
-		entries[i] = j.ring[(j.first+i)%maxJournal]
-	}
-	return entries, j.total
+	return slices.Clone(j.entries), j.total
 }
 
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.ring = [maxJournal]entry{}
-	j.first, j.count, j.size, j.total = 0, 0, 0, 0
+	j.entries, j.size, j.total = nil, 0, 0
 }

@@ -1,0 +1,140 @@
+// Tests of a client of petstore, without any library. Run "go build" in ../.. once, then in this
+// folder: java ClientTest.java (Java 17 or newer). With JUnit, each call of test in main becomes a
+// method with @Test, start one with @BeforeAll, and the reset one with @BeforeEach.
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.*;
+import java.time.Duration;
+import java.util.*;
+import java.util.regex.*;
+
+class ClientTest {
+    /**
+     * The client under test: put yours in its place. It sends a request up to three times, and gives
+     * up when an answer takes longer than its patience.
+     */
+    record Client(Duration patience) {
+        void createPet(String pet) throws Exception {
+            retry("POST", "/v1/pets", pet);
+        }
+
+        /** Returns the ids. A page may have fewer pets than its limit: only Link tells the end. */
+        List<String> listPets() throws Exception {
+            var ids = new ArrayList<String>();
+            for (var next = "/v1/pets?limit=2"; !next.isEmpty();) {
+                var page = retry("GET", next, "");
+                ids.addAll(find("\"id\":(\\d+)", page.body()));
+                next = String.join("", find("<(.*)>", page.headers().firstValue("Link").orElse("")));
+            }
+            return ids;
+        }
+
+        HttpResponse<String> retry(String method, String path, String body) throws Exception {
+            for (int tries = 1; ; tries++) {
+                try {
+                    return send(method, path, body, patience);
+                } catch (IOException e) {
+                    if (tries == 3 || e instanceof HttpTimeoutException) throw e;
+                }
+            }
+        }
+    }
+
+    static HttpResponse<String> send(String method, String path, String body, Duration patience) throws Exception {
+        var request = HttpRequest.newBuilder(URI.create(url + path)).header("Authorization", "Bearer test")
+            .method(method, HttpRequest.BodyPublishers.ofString(body)).timeout(patience).build();
+        var response = http.send(request, HttpResponse.BodyHandlers.ofString());
+        if (response.statusCode() >= 400) throw new IOException(response.statusCode() + " " + response.body());
+        return response;
+    }
+
+    static final HttpClient http = HttpClient.newHttpClient();
+    static final String REX = "{\"name\":\"Rex\",\"categoryId\":7}";
+    static final Duration FIVE_SECONDS = Duration.ofSeconds(5);
+    static Process petstore; // it ends when this process ends and so closes its standard input, however it ends
+    static String url; // of petstore, http://127.0.0.1:PORT
+    static boolean failed;
+
+    static void start() throws IOException {
+        var builder = new ProcessBuilder("../../petstore", "-addr", "127.0.0.1:0", "-stdin");
+        builder.environment().put("PETSTORE_API_KEY", "test");
+        petstore = builder.start();
+        var base = petstore.inputReader().readLine();
+        if (base == null) throw new IOException("petstore does not start: "
+            + new String(petstore.getErrorStream().readAllBytes()));
+        url = base.replace("/v1", "");
+    }
+
+    public static void main(String[] args) throws Exception {
+        start();
+        var client = new Client(FIVE_SECONDS);
+
+        test("a pet is added once", () -> {
+            client.createPet(REX);
+            equal(statuses(), "201");
+        });
+        test("two errors, then success", () -> {
+            admin("PUT", "fault?code=503&retry-after=0&times=2&operation=createPet", "");
+            client.createPet(REX);
+            equal(statuses(), "503 503 201");
+        });
+        test("the third page fails once", () -> {
+            admin("POST", "reset", "[" + (REX + ",").repeat(6) + REX + "]");
+            admin("PUT", "fault?code=500&skip=2&times=1&operation=listPets", "");
+            equal(String.join(" ", client.listPets()), "1 2 3 4 5 6 7");
+            equal(statuses(), "200 200 500 200 200");
+        });
+        test("the answer of a create is lost", () -> {
+            admin("PUT", "fault?code=truncate&times=1&operation=createPet", "");
+            client.createPet(REX);
+            equal(statuses(), "201 201"); // so there are two pets
+        });
+        test("the client gives up, and nothing is done", () -> {
+            admin("PUT", "fault?delay=10&operation=createPet", "");
+            try {
+                new Client(Duration.ofMillis(200)).createPet(REX);
+                throw new AssertionError("the client did not give up");
+            } catch (HttpTimeoutException expected) {
+            }
+            var end = System.nanoTime() + FIVE_SECONDS.toNanos();
+            while (statuses().isEmpty() && System.nanoTime() < end); // petstore notices it a little later
+            equal(statuses(), "0");
+            equal(String.join(" ", client.listPets()), "");
+        });
+        System.exit(failed ? 1 : 0);
+    }
+
+    interface Test {
+        void run() throws Exception;
+    }
+
+    static void test(String name, Test test) throws Exception {
+        admin("POST", "reset", "");
+        try {
+            test.run();
+            System.out.println("ok - " + name);
+        } catch (Exception | AssertionError e) {
+            System.out.println("FAILED - " + name);
+            e.printStackTrace();
+            failed = true;
+        }
+    }
+
+    static void equal(String got, String want) {
+        if (!got.equals(want)) throw new AssertionError("got " + got + ", want " + want);
+    }
+
+    /** Sends a request of the test itself. */
+    static String admin(String method, String path, String body) throws Exception {
+        return send(method, "/__admin/" + path, body, FIVE_SECONDS).body();
+    }
+
+    /** The statuses in the journal, in the order of the answers. */
+    static String statuses() throws Exception {
+        return String.join(" ", find("\"status\":(\\d+)", admin("GET", "requests", "")));
+    }
+
+    static List<String> find(String regex, String text) {
+        return Pattern.compile(regex).matcher(text).results().map(m -> m.group(1)).toList();
+    }
+}

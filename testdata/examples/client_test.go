@@ -1,0 +1,158 @@
+// Tests of a client of petstore. Run "go build" in ../.. once, then "go test client_test.go" here.
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// createPet, listPets and retry are the client under test: put yours in their place. This one
+// sends a request up to three times while ctx lasts.
+func createPet(ctx context.Context, url string) error {
+	_, _, err := retry(ctx, "POST", url+"/v1/pets", `{"name":"Rex","categoryId":7}`)
+	return err
+}
+
+func listPets(ctx context.Context, url string) (pets []any, err error) {
+	next := "/v1/pets?limit=2"
+	for next != "" && err == nil { // a page may have fewer pets than its limit: only Link tells the end
+		var link, body string
+		var page []any
+		link, body, err = retry(ctx, "GET", url+next, "")
+		json.Unmarshal([]byte(body), &page)
+		pets = append(pets, page...)
+		next, _, _ = strings.Cut(strings.TrimPrefix(link, "<"), ">")
+	}
+	return pets, err
+}
+
+func retry(ctx context.Context, method, url, body string) (link, answer string, err error) {
+	for range 3 {
+		if link, answer, err = send(ctx, method, url, body); err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return link, answer, err
+}
+
+func send(ctx context.Context, method, url, body string) (link, answer string, err error) {
+	req, _ := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	req.Header.Set("Authorization", "Bearer test")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if resp.StatusCode >= 400 {
+		err = errors.New(resp.Status)
+	}
+	return resp.Header.Get("Link"), string(b), err
+}
+
+// start runs a petstore until t ends, and returns http://127.0.0.1:PORT.
+func start(t *testing.T) string {
+	t.Parallel()
+	var log strings.Builder
+	cmd := exec.Command("../../petstore", "-addr", "127.0.0.1:0", "-stdin")
+	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY=test")
+	cmd.Stderr = &log
+	_, err1 := cmd.StdinPipe() // closed when this process ends, however it ends
+	stdout, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		cmd.Wait() // until log has all that petstore says
+		t.Fatal("petstore does not start: ", log.String())
+	}
+	return strings.TrimSuffix(line, "/v1\n")
+}
+
+// admin sends a request of the test itself, and returns the body of the answer.
+func admin(t *testing.T, method, url, body string) string {
+	t.Helper()
+	_, answer, err := send(context.Background(), method, url, body)
+	if err != nil {
+		t.Fatal(method, url, err)
+	}
+	return answer
+}
+
+// saw checks the statuses in the journal. It waits for them up to five seconds, as petstore does
+// not notice at once that a client has left.
+func saw(t *testing.T, url, want string) {
+	t.Helper()
+	got := ""
+	for end := time.Now().Add(5 * time.Second); got != want && time.Now().Before(end); {
+		journal := admin(t, "GET", url+"/__admin/requests", "")
+		got = strings.Join(regexp.MustCompile(`"status":\d+`).FindAllString(journal, -1), " ")
+		got = strings.ReplaceAll(got, `"status":`, "")
+	}
+	if got != want {
+		t.Errorf("the journal has %q, want %q", got, want)
+	}
+}
+
+func TestAddOnce(t *testing.T) {
+	url := start(t)
+	if err := createPet(context.Background(), url); err != nil {
+		t.Error(err)
+	}
+	saw(t, url, "201")
+}
+
+func TestTwoErrors(t *testing.T) {
+	url := start(t)
+	admin(t, "PUT", url+"/__admin/fault?code=503&retry-after=0&times=2&operation=createPet", "")
+	if err := createPet(context.Background(), url); err != nil {
+		t.Error(err)
+	}
+	saw(t, url, "503 503 201")
+}
+
+func TestThirdPageFails(t *testing.T) {
+	url := start(t)
+	seed := strings.Repeat(`{"name":"Rex","categoryId":7},`, 6) + `{"name":"Tom","categoryId":9}`
+	admin(t, "POST", url+"/__admin/reset", "["+seed+"]")
+	admin(t, "PUT", url+"/__admin/fault?code=500&skip=2&times=1&operation=listPets", "")
+	if pets, err := listPets(context.Background(), url); err != nil || len(pets) != 7 {
+		t.Error(err, pets)
+	}
+	saw(t, url, "200 200 500 200 200")
+}
+
+func TestLostAnswer(t *testing.T) {
+	url := start(t)
+	admin(t, "PUT", url+"/__admin/fault?code=truncate&times=1&operation=createPet", "")
+	if err := createPet(context.Background(), url); err != nil {
+		t.Error(err)
+	}
+	saw(t, url, "201 201") // so there are two pets
+}
+
+func TestGiveUp(t *testing.T) {
+	url := start(t)
+	admin(t, "PUT", url+"/__admin/fault?delay=10&operation=createPet", "")
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	if err := createPet(ctx, url); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	saw(t, url, "0")
+	if pets, err := listPets(context.Background(), url); err != nil || len(pets) != 0 {
+		t.Error(err, pets)
+	}
+}
