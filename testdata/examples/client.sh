@@ -63,7 +63,7 @@ create_pet
 check 'the answer of a create is lost' "$(statuses POST)" '201 201'
 
 fault 'delay=10&operation=createPet'
-patience=0.2
+patience=1
 create_pet
 code=$? polls=0
 until [ "$(statuses POST)" ] || [ $((polls += 1)) -gt 100 ]; do :; done # until petstore has noticed it

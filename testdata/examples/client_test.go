@@ -146,7 +146,7 @@ func TestLostAnswer(t *testing.T) {
 func TestGiveUp(t *testing.T) {
 	url := start(t)
 	admin(t, "PUT", url+"/__admin/fault?delay=10&operation=createPet", "")
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := createPet(ctx, url); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
