@@ -339,27 +339,32 @@ func (x *exchange) listPets() error {
 
 	pets := x.world.pets.list(status, after)
 	buffer := pages.Get().(*[]byte)
-	body := append((*buffer)[:0], '[')
-	n := 0
-	for ; n < len(pets) && n < int(limit); n++ {
-		line := pets[n].line
-		if len(body)+len(line)+len("]") > maxPage {
-			break
-		}
-		body = append(body, line...)
-		body[len(body)-1] = ',' // in place of the newline
-	}
-	if n > 0 {
-		body = body[:len(body)-1]
-	}
-	body = append(body, "]\n"...)
+	page, n := appendPage((*buffer)[:0], pets, int(limit))
 	if n < len(pets) {
 		x.Header().Set("Link", nextPage(x.query, pets[n-1].id))
 	}
-	writeJSON(x, 200, body)
-	*buffer = body
+	writeJSON(x, 200, page)
+	*buffer = page
 	pages.Put(buffer)
 	return nil
+}
+
+// appendPage appends a page with the first n of pets, as many as limit and
+// maxPage allow.
+func appendPage(page []byte, pets []*storedPet, limit int) (_ []byte, n int) {
+	page = append(page, '[')
+	for ; n < len(pets) && n < limit; n++ {
+		line := pets[n].line
+		if len(page)+len(line)+len("]") > maxPage {
+			break
+		}
+		page = append(page, line...)
+		page[len(page)-1] = ',' // in place of the newline
+	}
+	if n > 0 {
+		page = page[:len(page)-1]
+	}
+	return append(page, "]\n"...), n
 }
 
 // nextPage is the Link to the page behind the pet with this id, with the limit

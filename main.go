@@ -38,7 +38,7 @@ func main() {
 		<-signals
 		stop()
 		<-signals
-		os.Exit(1)
+		os.Exit(1) // answers in flight are cut
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
