@@ -96,10 +96,10 @@ func TestBadCreates(t *testing.T) {
 		name=Rex&categoryId=7 -> the body is name=Rex&categoryId=7; it must be {an object}
 		{\ufeff*1}{} -> the body is {\ufeff*1}{}; it must be {an object}
 		{'name':'Rex'} -> the body has single quotes where JSON has double quotes, as in {"name":"Rex","categoryId":7}
-		{"name":"a","categoryId":1 -> the body is JSON that ends too early at byte 26
-		{"name":"it's","categoryId":01} -> the body is not JSON at byte 30
-		{"name":"a","categoryId":1}{} -> the body is not JSON at byte 28
-		{"x":{[*10000}{]*10000}} -> the body is nested more than 10000 levels deep at byte 10005
+		{"name":"a","categoryId":1 -> the body is JSON that ends too early
+		{"name":"it's","categoryId":01} -> the body is not JSON from byte 30 on: 1}
+		{"name":"a","categoryId":1}{} -> the body is not JSON from byte 28 on: {}
+		{"x":{[*10000}{]*10000}} -> the body is nested more than 10000 levels deep
 		[{"name":"a","categoryId":1}] -> the pet is [{"name":"a","categoryId":1}]; it must be a JSON object
 		null -> the pet is null; it must be a JSON object
 		{} -> name is missing; {a string}
@@ -901,10 +901,11 @@ func TestSeed(t *testing.T) {
 // of a reset it changes nothing.
 func TestBadSeeds(t *testing.T) {
 	const ids = "; it must be an integer from 1 to 9223372036854775806"
+	const notArray = `not a JSON array, as [{"name":"Rex","categoryId":7}]`
 	s := start(t)
 	s.play(t, "POST /v1/pets {pet} -> {made}\nPUT /__admin/fault?code=500&skip=1 -> 204")
 	for _, c := range [][2]string{
-		{" ", "not a JSON array"},
+		{" ", notArray},
 		{"[{pet}", "pet 1: the array does not end"},
 		{"[{pet},", "pet 2: JSON that ends too early"},
 		{"[{pet}]]", "pet 1: something follows the end of the array"},
@@ -935,7 +936,7 @@ func TestBadSeeds(t *testing.T) {
 		POST /v1/pets {pet} -> 201 {"id":2,"name":"a","categoryId":1} -> Location: /v1/pets/2`)
 	start(t, "-seed", tempFile(t, expand(`[{"name":"{x*65510}","categoryId":1}]`)))
 	badSeedFile(t, tempFile(t, expand(`[{"name":"{x*65511}","categoryId":1}]`)), "pet 1: more than 65536 bytes")
-	badSeedFile(t, tempFile(t, ""), "not a JSON array")
+	badSeedFile(t, tempFile(t, ""), notArray)
 }
 
 // badSeedFile checks that a service does not start with a seed file.
@@ -969,6 +970,7 @@ func TestSeedFromPipe(t *testing.T) {
 		GET /v1/pets?after=99999&limit=1 -> 200 [{last}] -> Link: </v1/pets?limit=1&after=100000>; rel="next"
 		POST /__admin/reset -> 204
 		GET /v1/pets?after=99999 -> 200 [{last}]`, "{last}", `{"id":100000,"name":"x","categoryId":1}`)
+	slow(t)
 	file, sent = feed(math.MaxInt, "[", expand(`{"name":"a","categoryId":1,"x":"{x*60000}"},`), "")
 	badSeedFile(t, file, "more than 134217728 bytes")
 	if n := sent(); n > maxSeed+2<<20 {
@@ -1314,19 +1316,19 @@ func TestHalfClosed(t *testing.T) {
 
 // README: the limits.
 
-// measuresMemory skips a test where memory is not as users have it: under the
-// race detector, as far as the binary tells (that of Go 1.22 does not).
-func measuresMemory(t *testing.T) {
+// slow skips what takes too long under the race detector, as far as the binary
+// tells (that of Go 1.22 does not), or measures memory, which is another there.
+func slow(t *testing.T) {
 	info, _ := debug.ReadBuildInfo()
 	if testing.Short() || strings.Contains(fmt.Sprint(info.Settings), "{-race true}") {
-		t.Skip("takes seconds, and memory as it is without the race detector")
+		t.Skip("takes too long with -short or -race")
 	}
 }
 
 // 100 clients that read nothing of a full journal or of large pages, each of
 // another world, keep the process under 1 GiB, and nobody from an answer.
 func TestMemory(t *testing.T) {
-	measuresMemory(t)
+	slow(t)
 	p := launch(t, "-quiet")
 	fill := expand("PUT /v1/x {\\x01yyyy*12000}") // which takes twice as much in JSON
 	pet := expand(`POST /v1/pets {"name":"{x*60000}","categoryId":1}`)
@@ -1365,7 +1367,7 @@ func TestMemory(t *testing.T) {
 
 // A million pets load, and take no more memory under load than README.md tells.
 func TestMillion(t *testing.T) {
-	measuresMemory(t)
+	slow(t)
 	pets, most := 200000, 200
 	if soak > time.Second {
 		pets, most = 1000000, 450
@@ -2590,12 +2592,12 @@ func TestPage(t *testing.T) {
 			"[name=operation]", "createPet")
 		d.click("#fault form button", "#set", "Set for all clients at ", "#strip.strikes #standing",
 			"Fault for all clients: code=503, delay=0.01, retry-after=0, operation=createPet, skip=1, times=2")
-		const end = "2. It is used up: clients get true answers."
+		const end = "2."
 		for i, want := range []string{"0, to come: 2.", "1, to come: 1.", end, end} {
 			d.send("POST /v1/pets", `{"name":"Rex","categoryId":7}`)
 			d.see("#met", fmt.Sprintf("Requests met: %d, struck: %s", i+1, want))
 		}
-		d.see("#strip:not(.strikes)", "Fault", "li:nth-child(1)", "POST /v1/pets 201", "li:nth-child(4)", "201",
+		d.see("#strip:not(.strikes)", "The fault is used up, clients get true answers: code=503, delay", "li:nth-child(1)", "POST /v1/pets 201", "li:nth-child(4)", "201",
 			"li:nth-child(2)", "POST /v1/pets fault: code=503, delay=0.01, retry-after=0 503", "li:nth-child(3)", "503")
 		d.do(`document.querySelector("#fault form").reset()`)
 		d.fill("[name=code]", "hangup")
@@ -2629,7 +2631,7 @@ func TestPage(t *testing.T) {
 		d.send("GET /v1/pets?of=a-client", "")
 		for _, d := range []*desk{d, other} {
 			d.see("li:first-child", "GET /v1/pets?of=a-client fault: code=503 503", "#met",
-				"Requests met: 1, struck: 1. It is used up", "#count", "1 of clients, ")
+				"Requests met: 1, struck: 1.", "#count", "1 of clients, ")
 		}
 		other.click("#end")
 		d.see("#standing", "No fault")

@@ -196,13 +196,15 @@ func notJSON(body []byte) error {
 	case !strings.HasPrefix(text, "{"):
 		return invalid("the body", text, "a JSON object, as "+example)
 	}
-	err, place := json.Unmarshal(body, new(json.RawMessage)), ""
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		place = fmt.Sprintf(" at byte %d", syntax.Offset)
+	err := json.Unmarshal(body, new(json.RawMessage))
+	if plain := plainly(err); plain != errNotJSON {
+		return fmt.Errorf("the body is %w", plain)
 	}
-	return fmt.Errorf("the body is %w%s", plainly(err), place)
+	at := err.(*json.SyntaxError).Offset // from 1
+	return fmt.Errorf("the body is not JSON from byte %d on: %s", at, shorten(string(body[at-1:])))
 }
+
+var errNotJSON = errors.New("not JSON")
 
 // plainly tells in plain words what encoding/json says of a text that is not JSON.
 func plainly(err error) error {
@@ -212,7 +214,7 @@ func plainly(err error) error {
 	case strings.Contains(err.Error(), "max depth"):
 		return errors.New("nested more than 10000 levels deep")
 	case errors.As(err, new(*json.SyntaxError)):
-		return errors.New("not JSON")
+		return errNotJSON
 	}
 	return err // the text cannot be read
 }
@@ -334,7 +336,7 @@ func readSeed(r io.Reader, size int64) (*store, error) {
 		if errors.As(err, new(*fs.PathError)) {
 			return nil, err // it cannot be read
 		}
-		return nil, errors.New("not a JSON array")
+		return nil, errors.New(`not a JSON array, as [{"name":"Rex","categoryId":7}]`)
 	}
 	type unnumbered struct {
 		n int
