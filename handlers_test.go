@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -79,8 +80,8 @@ func TestAddsAtOnce(t *testing.T) {
 	var given [8*5000 + 1]atomic.Bool // by id
 	together(8, func(int) {
 		for range 5000 {
-			if p, err := pets.add(NewPet{}); err != nil || given[p.id].Swap(true) {
-				t.Errorf("an id is given twice: %v %v", p, err)
+			if p, err := pets.add(NewPet{}); err != nil || given[p.id].Swap(true) || pets.get(p.id) != p {
+				t.Errorf("an id is given twice, or cannot be looked up: %v %v", p, err)
 			}
 		}
 	})
@@ -433,6 +434,8 @@ func TestTimeouts(t *testing.T) {
 func TestUnreadBody(t *testing.T) {
 	t.Parallel()
 	s := serve(t, &api{}, func(srv *http.Server) { srv.ReadTimeout = 0 })
+	s.play(t, "POST /healthz {} -> Transfer-Encoding: chunked -> "+
+		"405 method_not_allowed: this path allows GET, HEAD only -> Allow: GET, HEAD -> Connection: close")
 	const noKey = " HTTP/1.1\nHost: x\n"
 	together(16, func(i int) {
 		head := []string{"POST /v1/pets" + withKey, "POST /v1/pets" + noKey, "OPTIONS *" + noKey, "GET /" + noKey}[i/4]
@@ -603,7 +606,7 @@ func FuzzCreate(f *testing.F) {
 	for _, body := range strings.Split(`{"name":"","categoryId":0,"status":"pending"}
 		{ "status" : "sold" , "categoryId" : -0 , "name" : " " }
 		{"n\u0061me":"a","categoryId":1,"status":"s\u006fld"}
-		{"name":"\u003cü&\/😀\ud83d\uDE00>","categoryId":1}
+		{"name":"\u003cü&\/😀\ud83d\uDE00\uDBFF\udfff\uDAbc\uDC00>","categoryId":1}
 		{"name":"\u0000\n\"\\\\ud800","categoryId":1}
 		{"name":"{\u2028*1}\u2029\u007f\ufffd","categoryId":1}
 		{"id":7,"id":"x","name":"a","categoryId":1,"Name":5}
@@ -2013,7 +2016,40 @@ func TestLogClosed(t *testing.T) {
 	same(t, "the end of the process", fmt.Sprint(p.wait(t)), "<nil>")
 }
 
+// A write of the log that fails, as on a full disk, loses its lines and no others.
+func TestLogDiskFull(t *testing.T) {
+	disk := &fullOnce{}
+	s := petstore{key: testKey, stderr: disk}.start(t)
+	s.play(t, "GET /v1/pets?lost -> 200 []")
+	eventually(t, "the failing write", disk.failed.Load)
+	s.play(t, "GET /v1/pets?kept -> 200 []")
+	eventually(t, "the next line of the log", func() bool { return strings.Contains(disk.String(), "?kept") })
+}
+
+// fullOnce fails to write the first line of a request.
+type fullOnce struct {
+	lockedBuffer
+	failed atomic.Bool
+}
+
+func (w *fullOnce) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), "?lost") && !w.failed.Swap(true) {
+		return 0, errors.New("no space left")
+	}
+	return w.lockedBuffer.Write(p)
+}
+
 // README: The end.
+
+// Who waits for a delay is answered at once when the service stops.
+func TestStopEndsDelays(t *testing.T) {
+	s := start(t)
+	s.play(t, "PUT /__admin/fault?delay=30 -> 204")
+	waiting := s.dial(t, "GET /v1/pets"+withKey+"\n")
+	s.held(t, 1)
+	s.cancel()
+	same(t, "GET /v1/pets", waiting.read().String(), "200 []\nConnection: close")
+}
 
 // upload begins to create Rex, and returns when the service waits for the body.
 func (s *service) upload(t testing.TB) *connection {
