@@ -365,6 +365,7 @@ func TestRawHTTP(t *testing.T) {
 		{"no key, no body", "POST /v1/pets" + host + "Content-Length: 27\n\n", locked},
 		{"headers of 64 KiB", get + "X: {x*65336}\nConnection: close\n\n", "200 []" + closes},
 		{"headers over 64 KiB", get + "X: {x*65536}\n\n", longHead},
+		{"headers far over 64 KiB", get + "X: {x*300000}\n\n", longHead},
 		{"Expect", strings.Replace(post+expect, "\n", "\nConnection: close\n", 1), "100\n\n" + made},
 		{"Expect, no key", "POST /v1/pets" + host + expect, locked},
 		{"Expect, too long", post + strings.Replace(expect, "27", "65537", 1), tooLong},
@@ -1202,12 +1203,30 @@ func TestJournalOrder(t *testing.T) {
 	if times := []string{begin, entries[2].Time, entries[1].Time, entries[0].Time, now()}; !slices.IsSorted(times) {
 		t.Errorf("the times are not those when requests came: %v", times)
 	}
-	for i := range 100 { // net/http sends such an answer before the handler returns
-		pet := fmt.Sprintf(`POST /v1/pets {"name":"{x*20000}","categoryId":%d}`, i)
-		s.do(t, "DELETE /__admin/requests")
-		s.do(t, pet)
-		s.play(t, "journal\n"+strings.Replace(pet, " {", " 201 {", 1))
-	}
+
+	a := &api{}
+	s = serve(t, a, func(srv *http.Server) {
+		h := srv.Handler
+		srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(beforeAnswer{w, func() {
+				if _, total := a.current.Load().journal.all(); total != 1 {
+					t.Errorf("%s is answered, and the journal has %d requests", r.URL, total)
+				}
+			}}, r)
+		})
+	})
+	s.play(t, "GET /v1/pets -> 200 []")
+}
+
+// beforeAnswer calls check before an answer begins.
+type beforeAnswer struct {
+	http.ResponseWriter
+	check func()
+}
+
+func (w beforeAnswer) WriteHeader(status int) {
+	w.check()
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // The key is not in the journal. One below 8 characters is no secret, and hidden
@@ -1265,9 +1284,11 @@ func TestJournalBounds(t *testing.T) {
 
 	// A slow reader gets the journal of the time when it asked.
 	s.do(t, "DELETE /__admin/requests")
-	fill(`\x01`) // 24 MB of JSON, which is more than two sockets take
+	fill(`\x01`) // 24 MB of JSON, which is more than the sockets take
 	want := s.do(t, "GET /__admin/requests").body
-	c := s.dial(t, "GET /__admin/requests"+withKey+"\n")
+	c := s.dial(t, "")
+	c.SetReadBuffer(1 << 20)
+	c.send("GET /__admin/requests"+withKey+"\n", "")
 	c.in.Peek(1)
 	fill("x")
 	if got := c.read(); got.body != want {
@@ -1389,6 +1410,21 @@ func TestMillion(t *testing.T) {
 	})
 	if peak := p.memory(t, "VmHWM"); peak > most {
 		t.Errorf("%d pets and lists of them take %d MiB of memory, more than %d", pets, peak, most)
+	}
+}
+
+// Resets that come at once do not each keep a copy of a large seed.
+func TestResetsAtOnce(t *testing.T) {
+	slow(t)
+	p := launch(t, "-quiet", "-seed", tempFile(t, "["+strings.Repeat(`{"name":"a","categoryId":1},`, 199999)+
+		`{"name":"a","categoryId":1}]`))
+	together(100, func(int) {
+		for range 3 {
+			p.play(t, "POST /__admin/reset -> 204")
+		}
+	})
+	if peak := p.memory(t, "VmHWM"); peak > 500 {
+		t.Errorf("300 resets of 200,000 pets take %d MiB of memory", peak)
 	}
 }
 
