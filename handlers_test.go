@@ -2081,7 +2081,7 @@ func (w *fullOnce) Write(p []byte) (int, error) {
 func TestStopEndsDelays(t *testing.T) {
 	s := start(t)
 	s.play(t, "PUT /__admin/fault?delay=30 -> 204")
-	waiting := s.dial(t, "GET /v1/pets"+withKey+"\n")
+	waiting := s.dial(t, "GET /v1/pets"+withKey+"Connection: close\n\n")
 	s.held(t, 1)
 	s.cancel()
 	same(t, "GET /v1/pets", waiting.read().String(), "200 []\nConnection: close")
