@@ -2583,11 +2583,13 @@ func TestPage(t *testing.T) {
 			{`path.startsWith("/v1") && new Response('{"message":"simulated"}', {status: 401})`, "#reload",
 				"#listed.bad", "simulated", "table", "", "#door", ""},
 			{`Promise.reject(new TypeError("no network"))`, "#end",
-				"#state.bad", "The service does not answer. Trying again…", "#set.bad", "The service does not"},
+				"#state.bad", "The service does not answer. Trying again…", "#set.bad", "The service does not",
+				"#standing", "What stands now is not known."},
 			{`({text: () => Promise.reject(new TypeError("cut")), status: 200})`, "#pets form button",
 				"#state.bad", "The answer 200 broke off. Trying again…", "#added.bad", "Not added: The answer 200"},
 			{`new Response("<p>A proxy", {status: 502})`, "#clear", "#cleared.bad", "no reason was given"},
-			{`null`, "#clear", "#state:not(.bad)", "Live", "#cleared:not(.bad)", "Cleared"},
+			{`null`, "#clear", "#state:not(.bad)", "Live", "#cleared:not(.bad)", "Cleared",
+				"#standing", "Fault for all clients"},
 			{`path.startsWith("/__admin") && new Response("{}", {status: 401})`, "h1",
 				"#refused", "The service refuses this key.", "#cards", ""},
 		} {
@@ -2669,7 +2671,8 @@ func TestPage(t *testing.T) {
 			d.send("POST /v1/pets", `{"name":"Rex","categoryId":7}`)
 			d.see("#met", fmt.Sprintf("Requests met: %d, struck: %s", i+1, want))
 		}
-		d.see("#strip:not(.strikes)", "The fault is used up, clients get true answers: code=503, delay", "li:nth-child(1)", "POST /v1/pets 201", "li:nth-child(4)", "201",
+		d.see("#strip:not(.strikes)", "The fault is used up, clients get true answers: code=503",
+			"li:nth-child(1)", "POST /v1/pets 201", "li:nth-child(4)", "201",
 			"li:nth-child(2)", "POST /v1/pets fault: code=503, delay=0.01, retry-after=0 503", "li:nth-child(3)", "503")
 		d.do(`document.querySelector("#fault form").reset()`)
 		d.fill("[name=code]", "hangup")
