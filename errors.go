@@ -53,7 +53,7 @@ func invalidBody(err error) Error {
 	return Error{codeInvalidBody, err.Error(), 400}
 }
 
-// shorten returns at most 40 characters of what was given.
+// shorten returns at most 40 characters of what was given, or "empty" for nothing.
 func shorten(given string) string {
 	n := 0
 	for i := range given {

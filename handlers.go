@@ -50,7 +50,7 @@ func (a *api) handler() http.Handler {
 		switch {
 		case r.Method == http.MethodOptions: // a preflight, which carries no key
 			answerPreflight(x)
-		case x.area == "v1" || x.area == "__admin":
+		case x.needsKey():
 			behindKey.ServeHTTP(x, r)
 		default:
 			routes.ServeHTTP(x, r)
@@ -69,8 +69,8 @@ type exchange struct {
 	query     url.Values // nil if there is none
 	entry     entry      // what the journal keeps of it
 	unread    bool       // the client may be sending a body that nobody has read
-	half      bool       // only half of the answer is to be sent
-	abort     bool       // the connection is to be closed as it is
+	truncated bool       // half of the body is sent, and then the connection is closed
+	abort     bool       // the connection is closed once the handler ends
 }
 
 func begin(a *api, w http.ResponseWriter, r *http.Request) *exchange {
@@ -79,6 +79,8 @@ func begin(a *api, w http.ResponseWriter, r *http.Request) *exchange {
 		received: time.Now(), method: r.Method, url: r.RequestURI, host: r.Host, header: r.Header,
 		chunked: len(r.TransferEncoding) > 0}}
 }
+
+func (x *exchange) needsKey() bool { return x.area == "v1" || x.area == "__admin" }
 
 // newRoutes returns the routes of the service. A path has the methods that are
 // listed here; its other methods are answered 405, and other paths 404.
@@ -126,7 +128,7 @@ func newRoutes() http.Handler {
 }
 
 // step is a part of the way of a request. If it returns an error, that is the
-// answer, and the way ends.
+// answer, and the steps behind it are not taken.
 type step func(*exchange) error
 
 // errNoAnswer is the error of a step that ends the way without an answer. The
@@ -165,7 +167,7 @@ var errTooLarge = newError(413, fmt.Sprintf("the body is over %d bytes", maxBody
 func (x *exchange) readBody() (err error) {
 	body, length := []byte(nil), x.r.ContentLength
 	switch {
-	case x.area != "v1" && x.area != "__admin" || length == 0:
+	case !x.needsKey() || length == 0:
 		return nil
 	case length > maxBody:
 		return errTooLarge
@@ -243,7 +245,7 @@ func (x *exchange) applyFault() error {
 	case hangup:
 		return errNoAnswer
 	case truncate:
-		x.half = true
+		x.truncated = true
 		return nil
 	}
 	return f.answer(x.Header())
@@ -589,7 +591,7 @@ func (x *exchange) answerError(err error) {
 // WriteHeader records the request before its answer is sent, so that a client
 // that has the answer finds the request in the journal.
 func (x *exchange) WriteHeader(status int) {
-	if x.half && x.r.Method == http.MethodHead {
+	if x.truncated && x.r.Method == http.MethodHead {
 		x.abort = true // there is no body to send half of
 		return
 	}
@@ -607,7 +609,7 @@ func (x *exchange) Write(body []byte) (int, error) {
 	if x.abort {
 		return 0, errNoAnswer
 	}
-	if x.half {
+	if x.truncated {
 		body = body[:len(body)/2]
 		x.abort = true
 	}

@@ -44,8 +44,9 @@ func main() {
 }
 
 // run serves until ctx ends and returns the exit code of the process: 0 when
-// it was stopped or only asked for help or version, 1 when it cannot serve, 2
-// when args are wrong. stdout gets the base URL and nothing else.
+// it was stopped or only asked for help or version, 1 when it cannot serve, for
+// a bad -addr or -seed too, and 2 for other wrong args. stdout gets the base URL,
+// or the version, and nothing else.
 func run(ctx context.Context, args []string, getenv func(string) string,
 	stdin io.Reader, stdout, stderr io.Writer) int {
 	fail := func(code int, err error) int {
@@ -56,7 +57,7 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	flags.SetOutput(io.Discard)
 	addr := flags.String("addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free one")
 	seedFile := flags.String("seed", "", "start with the pets of `file`, a JSON array")
-	latency := flags.Duration("latency", 0, "delay every request under /v1 with the key by this `duration`, up to 30s")
+	latency := flags.Duration("latency", 0, "by what `duration` to delay requests under /v1 with the key, up to 30s")
 	quiet := flags.Bool("quiet", false, "log no requests")
 	untilEOF := flags.Bool("stdin", false, "stop when standard input ends, as it does when the starter ends")
 	showVersion := flags.Bool("version", false, "print the version of the interface, and exit")

@@ -71,9 +71,9 @@ type Pet struct {
 }
 
 // cutMembers returns the values of the members of these names, as they are spelt.
-// Other members are skipped. It refuses what encoding/json lets pass: a name in
-// another case, a member that is given twice, invalid UTF-8. object is valid
-// JSON, but may be no object.
+// Other members are skipped, those with a name in another case too. It refuses
+// what encoding/json lets pass: a member that is given twice, and invalid UTF-8.
+// object is valid JSON, but may be no object.
 func cutMembers(object string, names ...string) (map[string]string, error) {
 	rest, found := strings.CutPrefix(strings.TrimSpace(object), "{")
 	if !found {
