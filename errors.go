@@ -238,9 +238,9 @@ func parsePrefer(headers []string) (*fault, error) {
 	for _, preference := range strings.Split(strings.Join(headers, ","), ",") {
 		preference, _, _ = strings.Cut(preference, ";")
 		name, value, _ := strings.Cut(preference, "=")
-		name = strings.ToLower(strings.TrimSpace(name))
+		name = strings.ToLower(strings.Trim(name, " \t"))
 		if slices.Contains(preferences, name) && !given.Has(name) {
-			given.Set(name, strings.Trim(strings.TrimSpace(value), `"`))
+			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
 		}
 	}
 	if !given.Has("code") && !given.Has("delay") {

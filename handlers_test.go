@@ -1726,6 +1726,7 @@ func TestSoak(t *testing.T) {
 // A Prefer header does what it says, and nothing else does.
 func FuzzPrefer(f *testing.F) {
 	for _, header := range []string{"", "code=503", "code=503, delay=1.5", "Code = \"418\" ; q=1,,code=999",
+		"Code\v", "code=418\u00a0",
 		"a=\"b;code=500\";c, delay=30", "respond-async,code=401", "code=hangup", "code=99", "code=Hangup", "code",
 		"delay=-1", "delay=1e1", "delay=30.01", "delay=NaN", "delay=1.2.3", "code=404,code=500", ",;=\"\\\"",
 		"delay=0,code=truncate, retry-after=5", "code=418, retry-after=0", "retry-after=3600;x=\",\",code=429",
@@ -1738,7 +1739,7 @@ func FuzzPrefer(f *testing.F) {
 		f.Add(fmt.Sprint("code=", status))
 	}
 	h := handlerOf(newStore(0))
-	preference := regexp.MustCompile(`(?s)^\s*([^=;]*?)\s*(?:=\s*"*([^;]*?)"*\s*)?(?:;.*)?$`)
+	preference := regexp.MustCompile(`(?s)^[ \t]*([^=;]*?)[ \t]*(?:=[ \t]*"*([^;]*?)"*[ \t]*)?(?:;.*)?$`)
 	f.Fuzz(func(t *testing.T, header string) {
 		given, ok := url.Values{}, true
 		for _, p := range strings.Split(header, ",") {
