@@ -45,7 +45,7 @@ func newError(status int, message string) Error {
 // member of a body or a header, its text alone is used.
 func invalid(name, given, allowed string) Error {
 	message := fmt.Sprintf("%s is %s; it must be %s", shorten(name), shorten(given), allowed)
-	return Error{codeInvalidParameter, strings.ToValidUTF8(message, "\ufffd"), 400}
+	return Error{codeInvalidParameter, message, 400}
 }
 
 // invalidBody is the Error of a request body; err tells what is wrong with it.
@@ -53,15 +53,17 @@ func invalidBody(err error) Error {
 	return Error{codeInvalidBody, err.Error(), 400}
 }
 
-// shorten returns at most 40 characters of what was given, or "empty" for nothing.
+// shorten returns at most 40 characters of what was given, or "empty" for
+// nothing. What is not UTF-8 in it becomes U+FFFD.
 func shorten(given string) string {
 	n := 0
 	for i := range given {
 		if n++; n > 40 {
-			return given[:i] + "…"
+			given = given[:i] + "…"
+			break
 		}
 	}
-	return cmp.Or(given, "empty")
+	return cmp.Or(strings.ToValidUTF8(given, "\ufffd"), "empty")
 }
 
 // integer parses an integer as JSON spells it: no plus sign, no leading zero,
@@ -234,6 +236,9 @@ func parseFault(given url.Values) (*fault, error) {
 // 2), and unknown ones are ignored, as are parameters behind a semicolon. A comma
 // in quotes is taken as any other.
 func parsePrefer(headers []string) (*fault, error) {
+	if len(headers) == 0 { // as in nearly all requests
+		return nil, nil
+	}
 	given := url.Values{}
 	for _, preference := range strings.Split(strings.Join(headers, ","), ",") {
 		preference, _, _ = strings.Cut(preference, ";")

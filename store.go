@@ -89,7 +89,7 @@ func cutMembers(object string, names ...string) (map[string]string, error) {
 		name := unquote(quoted)
 		switch {
 		case !utf8.ValidString(quoted) || !utf8.ValidString(value):
-			return nil, fmt.Errorf("%s is not valid UTF-8", strings.ToValidUTF8(shorten(name), "\ufffd"))
+			return nil, fmt.Errorf("%s is not valid UTF-8", shorten(name))
 		case !slices.Contains(names, name):
 		case members[name] != "":
 			return nil, invalid(name, "given twice", "given once")
