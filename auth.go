@@ -17,13 +17,10 @@ func newKey() string {
 	return fmt.Sprintf("%x", b)
 }
 
-// maxKey is the length of the longest key, in bytes. It leaves room for other
-// headers.
-const maxKey = 4096
-
-// checkKey refuses a key that a header cannot carry. It accepts the empty one,
+// validateKey refuses a key that a header cannot carry. It accepts the empty one,
 // which stands for a random key.
-func checkKey(key string) error {
+func validateKey(key string) error {
+	const maxKey = 4096 // bytes; there is room for other headers then
 	if len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return fmt.Errorf("PETSTORE_API_KEY must be 1 to %d visible ASCII characters: "+
 			"no space, no control character", maxKey)
@@ -41,26 +38,28 @@ func bearer(authorization string) string {
 	return strings.TrimLeft(credential, " ")
 }
 
-// hiddenKey stands in the log and in the journal where the key was.
+// hiddenKey stands in the log and in the journal in place of the key.
 const hiddenKey = "<API_KEY>"
 
-// hideKey returns text with <API_KEY> in place of the key. It leaves a key below
-// 8 characters as it is: "test" may be a part of any other word.
+// hideKey returns text with <API_KEY> in place of the key. A key below 8
+// characters may be a part of any other word. So it is hidden only where the whole
+// text is a credential: "Bearer test".
 func hideKey(text, key string) string {
-	if len(key) < 8 {
-		return text
+	switch {
+	case len(key) >= 8:
+		return strings.ReplaceAll(text, key, hiddenKey)
+	case bearer(text) == key:
+		return strings.TrimSuffix(text, key) + hiddenKey
 	}
-	return strings.ReplaceAll(text, key, hiddenKey)
+	return text
 }
 
-// hideCredential is hideKey for an Authorization header. There it hides a short
-// key too, if that is the whole credential: "Bearer test".
-func hideCredential(authorization, key string) string {
-	if bearer(authorization) == key {
-		return strings.TrimSuffix(authorization, key) + hiddenKey
-	}
-	return hideKey(authorization, key)
-}
+// The WWW-Authenticate header of a 401, for no key and for a wrong one (RFC
+// 6750, section 3).
+const (
+	challenge         = `Bearer realm="petstore"`
+	wrongKeyChallenge = challenge + `, error="invalid_token"`
+)
 
 // requireKey lets a request through to next only with the API key as its
 // Bearer credential (contract, section 5), and answers 401 otherwise.

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
+	"unicode/utf8"
 )
 
 // Error is the body of every answer that is not a success (contract, section 2).
@@ -41,36 +41,44 @@ func newError(status int, message string) Error {
 	return Error{code, message, status}
 }
 
-// invalid is the Error of a parameter that its schema does not allow. For a
-// member of a body or a header, its text alone is used.
-func invalid(name, given, allowed string) Error {
-	message := fmt.Sprintf("%s is %s; it must be %s", shorten(name), shorten(given), allowed)
-	return Error{codeInvalidParameter, message, 400}
+// asError makes an Error of err: the one that it wraps, or else a 400 with this
+// code. The message is that of err.
+func asError(code string, err error) Error {
+	e := Error{Code: code, Status: 400}
+	errors.As(err, &e)
+	e.Message = err.Error()
+	return e
 }
 
-// invalidBody is the Error of a request body; err tells what is wrong with it.
-func invalidBody(err error) Error {
-	return Error{codeInvalidBody, err.Error(), 400}
+// invalid tells what was given, and what is allowed.
+func invalid(name, given, allowed string) error {
+	return fmt.Errorf("%s is %s; it must be %s", shorten(name), shorten(given), allowed)
 }
 
 // shorten returns at most 40 characters of what was given, or "empty" for
 // nothing. What is not UTF-8 in it becomes U+FFFD.
 func shorten(given string) string {
-	n := 0
-	for i := range given {
-		if n++; n > 40 {
-			given = given[:i] + "…"
-			break
-		}
+	characters := []rune(given[:min(len(given), 41*utf8.UTFMax)])
+	if len(characters) > 40 {
+		characters = append(characters[:40], '…')
 	}
-	return cmp.Or(strings.ToValidUTF8(given, "\ufffd"), "empty")
+	return cmp.Or(string(characters), "empty")
 }
 
-// integer parses an integer as JSON spells it: no plus sign, no leading zero,
+// checkChoice refuses what is none of the allowed words.
+func checkChoice(name, given string, allowed ...string) error {
+	if slices.Contains(allowed, given) {
+		return nil
+	}
+	last := len(allowed) - 1
+	return invalid(name, given, strings.Join(allowed[:last], ", ")+" or "+allowed[last])
+}
+
+// parseInteger parses an integer as JSON spells it: no plus sign, no leading zero,
 // no fraction, no exponent.
-func integer(name, given string, least, most int64) (int64, error) {
+func parseInteger(name, given string, least, most int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
-	asJSON := strconv.FormatInt(n, 10) == given || given == "-0" && least < 0 // -0 is JSON, but no count
+	asJSON := strconv.FormatInt(n, 10) == given || given == "-0" && least < 0 // JSON has a minus zero
 	if err != nil || !asJSON || n < least || n > most {
 		allowed := "an integer"
 		if least > math.MinInt64 || most < math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
@@ -81,12 +89,12 @@ func integer(name, given string, least, most int64) (int64, error) {
 	return n, nil
 }
 
-// queryInteger returns the integer parameter called name, or def without one.
-func queryInteger(query url.Values, name string, def, least, most int64) (int64, error) {
+// queryInteger returns an integer parameter, or fallback if it is not given.
+func queryInteger(query url.Values, name string, fallback, least, most int64) (int64, error) {
 	if !query.Has(name) {
-		return def, nil
+		return fallback, nil
 	}
-	return integer(name, query.Get(name), least, most)
+	return parseInteger(name, query.Get(name), least, most)
 }
 
 // checkOnce refuses a query that gives one of these parameters more often than once.
@@ -99,208 +107,32 @@ func checkOnce(query url.Values, names ...string) error {
 	return nil
 }
 
-// writeError answers with e.
 func writeError(w http.ResponseWriter, e Error) {
 	writeJSON(w, e.Status, encode(e))
 }
 
-// writeJSON answers with a body that is JSON already.
-func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	writeBody(w, status, "application/json", body)
-}
-
-// writeBody sends Content-Length, because net/http would chunk a body over 2
-// KiB. It sends the body with one Write, which a truncated answer needs. w is an
-// exchange, so WriteHeader also records the request.
-func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) {
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+// writeJSON answers with JSON that is encoded already, and a newline.
+func writeJSON(w http.ResponseWriter, status int, json []byte) {
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	w.Write(body)
+	w.Write(json)
+	w.Write([]byte("\n"))
 }
 
-// encode returns v as JSON on a line of its own, with <, > and & as they are.
+// encode returns v as JSON, with <, > and & as they are.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // a bug: every v is made of structs, maps, strings and integers
+		panic(err) // a bug: every v is made of structs, maps, strings and numbers
 	}
-	return b.Bytes()
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// The WWW-Authenticate header of a 401, for no key and for a wrong one (RFC
-// 6750, section 3).
-const (
-	challenge         = `Bearer realm="petstore"`
-	wrongKeyChallenge = challenge + `, error="invalid_token"`
-)
-
-// fault is a failure that a client asks for, to test itself: for one request,
-// in a Prefer header (RFC 7240), or as the standing fault, for those that follow.
-// Code, Delay and RetryAfter are kept as they were given; "" is none.
-type fault struct {
-	// Code is a status from 400 to 599, hangup or truncate.
-	Code string `json:"code,omitempty"`
-	// Delay is how long a request waits first, in seconds from 0 to 30.
-	Delay string `json:"delay,omitempty"`
-	// RetryAfter is the Retry-After header of the simulated Error, in whole
-	// seconds from 0 to 3600. Without it, 429 and 503 have 1, others none.
-	RetryAfter string `json:"retry-after,omitempty"`
-
-	// A standing fault meets the requests of Operation, or all if that is "".
-	// It lets the first Skip of them pass, and strikes the next Times, or all
-	// that follow if Times is 0.
-	Operation string `json:"operation,omitempty"`
-	Skip      int64  `json:"skip,omitempty"`
-	Times     int64  `json:"times,omitempty"`
-
-	status int           // what Code stands for: a status, hangup, truncate, or 0 for no failure
-	delay  time.Duration // what Delay stands for
-	met    atomic.Int64  // how many requests the standing fault has met
-}
-
-// The values of fault.status that are no HTTP status.
-const (
-	hangup   = -1 // closes the connection without an answer, and nothing is done
-	truncate = -2 // does what was asked, sends half of the answer, and closes the connection
-)
-
-// preferences are the parameters that a Prefer header may give, and
-// faultParameters those of a standing fault.
-var (
-	preferences     = []string{"code", "delay", "retry-after"}
-	faultParameters = append(slices.Clip(preferences), "skip", "times", "operation")
-)
-
-// parseFault parses the parameters of a fault. Code or delay must be there.
-func parseFault(given url.Values) (*fault, error) {
-	var unknown []string
-	for name := range given {
-		if !slices.Contains(faultParameters, name) {
-			unknown = append(unknown, name)
-		}
-	}
-	if len(unknown) > 0 { // the order of a map is random, but the message is to be the same each time
-		return nil, invalid("the parameter", slices.Min(unknown), "code, delay, retry-after, skip, times or operation")
-	}
-	if err := checkOnce(given, faultParameters...); err != nil {
-		return nil, err
-	}
-	if !given.Has("code") && !given.Has("delay") {
-		const message = "code or delay must be given, in the query: /__admin/fault?code=503"
-		return nil, Error{codeInvalidParameter, message, 400}
-	}
-	f := &fault{Code: given.Get("code"), Delay: given.Get("delay"), RetryAfter: given.Get("retry-after"),
-		Operation: given.Get("operation")}
-	if given.Has("code") {
-		switch f.Code {
-		case "hangup":
-			f.status = hangup
-		case "truncate":
-			f.status = truncate
-		default:
-			status, err := integer("code", f.Code, 400, 599)
-			if err != nil {
-				return nil, invalid("code", f.Code, "an integer from 400 to 599, hangup or truncate")
-			}
-			f.status = int(status)
-		}
-	}
-	if given.Has("delay") {
-		seconds, err := strconv.ParseFloat(f.Delay, 64) // which takes signs, exponents and Inf too
-		if err != nil || strings.Trim(f.Delay, "0123456789.") != "" || seconds > 30 {
-			return nil, invalid("delay", f.Delay, "a number of seconds from 0 to 30, with decimals if need be")
-		}
-		f.delay = time.Duration(seconds * float64(time.Second))
-	}
-	if _, err := queryInteger(given, "retry-after", 0, 0, 3600); err != nil {
-		return nil, err
-	}
-	var err error
-	if f.Skip, err = queryInteger(given, "skip", 0, 0, math.MaxInt64); err != nil {
-		return nil, err
-	}
-	if f.Times, err = queryInteger(given, "times", 0, 1, math.MaxInt64); err != nil {
-		return nil, err
-	}
-	if given.Has("operation") && !slices.Contains([]string{"listPets", "createPet", "getPet"}, f.Operation) {
-		return nil, invalid("operation", f.Operation, "listPets, createPet or getPet")
-	}
-	return f, nil
-}
-
-// parsePrefer returns the fault that Prefer headers ask for, or nil if they have
-// neither code nor delay. The first of each preference counts (RFC 7240, section
-// 2), and unknown ones are ignored, as are parameters behind a semicolon. A comma
-// in quotes is taken as any other.
-func parsePrefer(headers []string) (*fault, error) {
-	if len(headers) == 0 { // as in nearly all requests
-		return nil, nil
-	}
-	given := url.Values{}
-	for _, preference := range strings.Split(strings.Join(headers, ","), ",") {
-		preference, _, _ = strings.Cut(preference, ";")
-		name, value, _ := strings.Cut(preference, "=")
-		name = strings.ToLower(strings.Trim(name, " \t"))
-		if slices.Contains(preferences, name) && !given.Has(name) {
-			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
-		}
-	}
-	if !given.Has("code") && !given.Has("delay") {
-		return nil, nil
-	}
-	return parseFault(given)
-}
-
-// String spells the fault as Preference-Applied and the journal have it: code,
-// delay and retry-after, if they have an effect.
-func (f *fault) String() string {
-	var list []string
-	if f.Code != "" {
-		list = append(list, "code="+f.Code)
-	}
-	if f.Delay != "" {
-		list = append(list, "delay="+f.Delay)
-	}
-	if f.RetryAfter != "" && f.status > 0 {
-		list = append(list, "retry-after="+f.RetryAfter)
-	}
-	return strings.Join(list, ", ")
-}
-
-// meet counts a request that the standing fault is for, by its operation, and
-// tells whether it strikes the request. However many requests come at once, it
-// strikes exactly f.Times of them.
-func (f *fault) meet(operation string) bool {
-	if f.Operation != "" && f.Operation != operation {
-		return false
-	}
-	n := f.met.Add(1)
-	return n > f.Skip && (f.Times == 0 || n-f.Skip <= f.Times)
-}
-
-// answer is the Error that the fault answers with. It sets the headers that
-// belong to it. A simulated 401 is that of a wrong key.
-func (f *fault) answer(h http.Header) Error {
-	e := newError(f.status, "this error is simulated, as was asked for")
-	if e.Status == 401 {
-		e.Code = codeInvalidToken
-		h.Set("WWW-Authenticate", wrongKeyChallenge)
-	}
-	if f.RetryAfter != "" {
-		h.Set("Retry-After", f.RetryAfter)
-	} else if e.Status == 429 || e.Status == 503 {
-		h.Set("Retry-After", "1") // second
-	}
-	return e
-}
-
-// errorListener makes Errors of the answers that net/http gives by itself,
-// without asking the handler: to malformed or too large headers, and to an HTTP
-// version, a transfer coding or an expectation that it does not know. Those
-// answers are plain text, or have no body.
+// errorListener makes Errors of the answers that net/http gives without asking
+// the handler: to malformed or too large headers, and to an HTTP version or a
+// transfer coding that it does not know.
 type errorListener struct{ *net.TCPListener }
 
 func (l errorListener) Accept() (net.Conn, error) {
@@ -308,28 +140,23 @@ func (l errorListener) Accept() (net.Conn, error) {
 	return errorConn{c}, err
 }
 
-// errorConn embeds *net.TCPConn, not net.Conn, because net/http needs its
-// CloseWrite.
-type errorConn struct{ *net.TCPConn }
+type errorConn struct{ *net.TCPConn } // net/http needs its CloseWrite
 
-// Write sends p, or an Error in its place if p is an answer of net/http's own:
-// net/http begins each answer with a new Write, so p then begins with the status
-// line of an error, and its headers do not say JSON. A later part of an answer
-// may begin in the same way, but it has an empty line only where a chunked body
-// ends, for JSON has no bare CR.
+// plainTextHead stands between the status line and the text of each answer of
+// net/http's own. Answers of the handler are JSON or HTML, and do not have it.
+var plainTextHead = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+
+// Write sends p or, if p is an answer of net/http's own, which it writes at once,
+// an Error in its place.
 func (c errorConn) Write(p []byte) (int, error) {
-	if len(p) < 12 || string(p[:7]) != "HTTP/1." || p[9] < '4' {
+	statusLine, text, found := bytes.Cut(p, plainTextHead)
+	if !found {
 		return c.TCPConn.Write(p)
 	}
-	head, text, found := bytes.Cut(p, []byte("\r\n\r\n"))
-	lastChunk := bytes.HasSuffix(p, []byte("\r\n0\r\n\r\n"))
-	if !found || lastChunk || bytes.Contains(head, []byte("application/json")) {
-		return c.TCPConn.Write(p)
-	}
-	status, _ := strconv.Atoi(string(p[9:12]))
-	body := encode(newError(status, cmp.Or(string(text), http.StatusText(status))))
+	status, _ := strconv.Atoi(string(statusLine[len("HTTP/1.1 "):][:3]))
+	body := encode(newError(status, string(text)))
 	_, err := fmt.Fprintf(c.TCPConn, "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: application/json\r\n"+
-		"Content-Length: %d\r\nConnection: close\r\n\r\n%s",
-		status, http.StatusText(status), time.Now().UTC().Format(http.TimeFormat), len(body), body)
+		"Content-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+		status, http.StatusText(status), time.Now().UTC().Format(http.TimeFormat), len(body)+len("\n"), body)
 	return len(p), err
 }

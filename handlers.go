@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,93 +31,107 @@ type api struct {
 	key      string
 	seed     *store          // the pets of a new world; nobody may change it
 	latency  time.Duration   // of every request under /v1
-	stopping <-chan struct{} // closed when the process is to end
+	stopping context.Context // done when the process is to end
 	log      *slog.Logger
-	quiet    bool // logs no requests
 
-	current   atomic.Pointer[world] // set by newServer
-	resetting sync.Mutex            // held by a reset, which may copy a large seed
+	current atomic.Pointer[world] // set by newServer
+	resetMu sync.Mutex            // resets run one at a time
 }
 
-// handler returns the service as one handler. What follows in this file is in
-// the order in which a request passes it.
+// handler returns the service as one handler. This file goes on in the order in
+// which a request passes it.
 func (a *api) handler() http.Handler {
-	routes := newRoutes()
-	behindKey := requireKey(a.key, routes)
+	router := newRouter()
+	behindKey := requireKey(a.key, router)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := begin(a, w, r)
-		defer x.end()
+		area, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		x := &exchange{api: a, r: r, arrived: time.Now(), area: area, world: a.current.Load(), fault: noFault,
+			w: w, answer: buffers.Get().(*bytes.Buffer)}
+		defer x.send()
 		allowOrigins(x, r)
 		switch {
 		case r.Method == http.MethodOptions: // a preflight, which carries no key
 			answerPreflight(x)
-		case x.needsKey():
+		case x.area == "v1" || x.area == "__admin":
 			behindKey.ServeHTTP(x, r)
 		default:
-			routes.ServeHTTP(x, r)
+			router.ServeHTTP(x, r)
 		}
 	})
 }
 
-// exchange is a request and its answer, as long as they last.
+// exchange is a request and its answer. As an http.ResponseWriter, it collects
+// the answer: what becomes of it is decided in send.
 type exchange struct {
-	http.ResponseWriter
-	api       *api
-	r         *http.Request
-	area      string     // the first segment of the path: the "v1" in /v1/pets
-	operation string     // listPets, createPet, getPet, or "" for a route that is none of them
-	world     *world     // what the request belongs to; nil before enterWorld and after record
-	query     url.Values // nil if there is none
-	entry     entry      // what the journal keeps of it
-	unread    bool       // the client may be sending a body that nobody has read
-	truncated bool       // half of the body is sent, and then the connection is closed
-	abort     bool       // the connection is closed once the handler ends
+	api     *api
+	r       *http.Request
+	arrived time.Time  // when its headers had come
+	area    string     // the first segment of the path: the "v1" in /v1/pets
+	world   *world     // that the request belongs to; reset and send set it to nil
+	body    []byte     // of the request, once it is read
+	query   url.Values // of a request that has reached its operation
+	fault   *fault     // that strikes the request, or noFault
+
+	w      http.ResponseWriter // of net/http: send writes to it; before, only its Header is used
+	status int                 // of the answer; 0 is no answer, and the connection is closed
+	answer *bytes.Buffer       // its body
 }
 
-func begin(a *api, w http.ResponseWriter, r *http.Request) *exchange {
-	area, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	return &exchange{ResponseWriter: w, api: a, r: r, area: area, unread: r.ContentLength != 0, entry: entry{
-		received: time.Now(), method: r.Method, url: r.RequestURI, host: r.Host, header: r.Header,
-		chunked: len(r.TransferEncoding) > 0}}
+var noFault = &fault{}
+
+// buffers are for the bodies of answers. Without them, a page of 100 pets takes a
+// seventh more time.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func (x *exchange) Header() http.Header         { return x.w.Header() }
+func (x *exchange) WriteHeader(status int)      { x.status = status }
+func (x *exchange) Write(p []byte) (int, error) { return x.answer.Write(p) }
+
+// route is an operation, and the http.Handler of the requests for it. Its name
+// is that in the contract and in api/openapi.json.
+type route struct {
+	operation, pattern string
+	do                 func(*exchange) error
 }
 
-func (x *exchange) needsKey() bool { return x.area == "v1" || x.area == "__admin" }
-
-// newRoutes returns the routes of the service. A path has the methods that are
-// listed here; its other methods are answered 405, and other paths 404.
-func newRoutes() http.Handler {
-	mux := http.NewServeMux()
-	methods := map[string][]string{} // by path
-	for _, route := range []struct {
-		operation, pattern string
-		do                 step
-	}{
+// routes returns the routes of the service; it is no variable, as setFault reads
+// it. A path has the methods that are listed here; its other methods are answered
+// 405, and other paths 404.
+func routes() []route {
+	return []route{
 		{"listPets", "GET /v1/pets", (*exchange).listPets},
 		{"createPet", "POST /v1/pets", (*exchange).createPet},
 		{"getPet", "GET /v1/pets/{petId}", (*exchange).getPet},
 		{"", "GET /v1/store/orders", (*exchange).listOrders},
-		{"", "POST /__admin/reset", (*exchange).reset},
-		{"", "GET /__admin/fault", (*exchange).showFault},
-		{"", "PUT /__admin/fault", (*exchange).setFault},
-		{"", "DELETE /__admin/fault", (*exchange).clearFault},
-		{"", "GET /__admin/requests", (*exchange).showJournal},
-		{"", "DELETE /__admin/requests", (*exchange).clearJournal},
+		{"reset", "POST /__admin/reset", (*exchange).reset},
+		{"showFault", "GET /__admin/fault", (*exchange).showFault},
+		{"setFault", "PUT /__admin/fault", (*exchange).setFault},
+		{"clearFault", "DELETE /__admin/fault", (*exchange).clearFault},
+		{"showJournal", "GET /__admin/requests", (*exchange).showJournal},
+		{"clearJournal", "DELETE /__admin/requests", (*exchange).clearJournal},
 		{"", "GET /healthz", static("application/json", []byte(`{"status":"ok"}`+"\n"))},
 		{"", "GET /openapi.json", static("application/json", openAPI)},
 		{"", "GET /{$}", static("text/html; charset=utf-8", indexHTML)},
-	} {
-		mux.Handle(route.pattern, handle(route.operation, (*exchange).parseQuery, route.do))
-		method, path, _ := strings.Cut(route.pattern, " ")
-		methods[path] = append(methods[path], method)
+	}
+}
+
+// newRouter returns the handler of all routes, and of what has none.
+func newRouter() http.Handler {
+	mux := http.NewServeMux()
+	methods := map[string][]string{} // by the path of a pattern
+	for _, rt := range routes() {
+		mux.Handle(rt.pattern, rt)
+		method, target, _ := strings.Cut(rt.pattern, " ")
+		methods[target] = append(methods[target], method)
 		if method == http.MethodGet {
-			methods[path] = append(methods[path], http.MethodHead)
+			methods[target] = append(methods[target], http.MethodHead)
 		}
 	}
-	for path, allowed := range methods {
+	for target, allowed := range methods {
 		slices.Sort(allowed)
-		mux.Handle(path, handle("", refuseMethod(strings.Join(allowed, ", "))))
+		mux.Handle(target, route{do: refuseMethod(strings.Join(allowed, ", "))})
 	}
-	notFound := handle("", (*exchange).refusePath)
+	notFound := route{do: refusePath}
 	mux.Handle("/", notFound)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := r.URL.Path; strings.HasPrefix(p, "/") && path.Clean(p) == p {
@@ -127,137 +142,81 @@ func newRoutes() http.Handler {
 	})
 }
 
-// step is a part of the way of a request. If it returns an error, that is the
-// answer, and the steps behind it are not taken.
-type step func(*exchange) error
+// ServeHTTP answers the request of w, which is its exchange.
+func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := w.(*exchange)
+	x.r = r // with the petId that the mux has found
+	err := rt.prepare(x)
+	if err == nil {
+		err = rt.do(x)
+	}
+	if err != nil && err != errNoAnswer {
+		writeError(x, asError(codeInvalidParameter, err))
+	}
+}
 
-// errNoAnswer is the error of a step that ends the way without an answer. The
-// connection is closed.
+// errNoAnswer leaves the status of the exchange at 0: there is no answer.
 var errNoAnswer = errors.New("no answer")
 
-// handle returns the handler of a route: the steps of every request that reaches
-// a route, and behind them its own.
-func handle(operation string, do ...step) http.Handler {
-	steps := append([]step{
-		(*exchange).readBody,
-		(*exchange).enterWorld,
-		(*exchange).deprecate,
-		(*exchange).addLatency,
-		(*exchange).applyFault,
-	}, do...)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := w.(*exchange) // which handler has made
-		x.operation = operation
-		for _, step := range steps {
-			if err := step(x); err != nil {
-				x.answerError(err)
-				return
-			}
+// prepare does what every route does before its operation, in this order.
+func (rt route) prepare(x *exchange) (err error) {
+	if err := x.readBody(); err != nil {
+		return err
+	}
+	maps.Copy(x.Header(), operationHeaders[rt.operation])
+	if x.area == "v1" {
+		if err := x.wait(x.api.latency); err != nil {
+			return err
 		}
-	})
+		if err := x.applyFault(rt.operation); err != nil {
+			return err
+		}
+	}
+	// URL.Query would drop what is malformed. A wrong path or method, which has a
+	// route without a pattern, is told first.
+	if x.query, err = url.ParseQuery(x.r.URL.RawQuery); err != nil && rt.pattern != "" {
+		return fmt.Errorf("the query is malformed: %w", err)
+	}
+	return nil
 }
 
 // maxBody is the size of the largest request body, in bytes.
 const maxBody = 64 << 10
 
-var errTooLarge = newError(413, fmt.Sprintf("the body is over %d bytes", maxBody))
-
-// readBody reads the whole body of a request under /v1 or /__admin. It is the
-// first step, so that all that follows can leave the connection open.
+// readBody reads the body of a request under /v1 or /__admin. net/http notices
+// that a client has left only once the body is read.
 func (x *exchange) readBody() (err error) {
-	body, length := []byte(nil), x.r.ContentLength
-	switch {
-	case !x.needsKey() || length == 0:
+	if x.r.ContentLength == 0 || x.area != "v1" && x.area != "__admin" {
 		return nil
-	case length > maxBody:
-		return errTooLarge
-	case length > 0:
-		body = make([]byte, length)
-		_, err = io.ReadFull(x.r.Body, body)
-	default: // it comes in chunks
-		body, err = io.ReadAll(io.LimitReader(x.r.Body, maxBody+1))
+	}
+	if x.r.ContentLength <= maxBody { // a longer one is refused without a wait for it
+		x.body, err = io.ReadAll(io.LimitReader(x.r.Body, maxBody+1))
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return newError(408, "the body did not come in time")
+		err = newError(408, "the body did not come in time")
 	case err != nil:
-		return invalidBody(errors.New("the body is cut short or badly chunked"))
-	case len(body) > maxBody:
-		return errTooLarge
+		err = Error{codeInvalidBody, "the body is cut short or badly chunked", 400}
+	case x.r.ContentLength > maxBody || len(x.body) > maxBody:
+		x.Header().Set("Connection", "close") // net/http would read on before it sends the answer
+		err = newError(413, fmt.Sprintf("the body is over %d bytes", maxBody))
+	default:
+		return nil
 	}
-	x.entry.body, x.unread = body, false
-	return nil
+	x.body = nil // the journal has no part of a body
+	return err
 }
 
-// enterWorld settles to which world the request belongs: once its body has come,
-// so that a slow upload does not keep a world that is over in memory.
-func (x *exchange) enterWorld() error {
-	x.world = x.api.current.Load()
-	return nil
-}
-
-// deprecation has the headers of getPet's answers: that it is deprecated, since
-// 20 November 2026 (RFC 9745), and when it will be removed (RFC 8594; contract,
-// section 9). A 401, and what readBody refuses, comes before it and lacks them.
-var deprecation = http.Header{
+// operationHeaders are on all answers of an operation. getPet is deprecated since
+// 20 November 2026 (RFC 9745), to be removed in 2030 (RFC 8594; contract, section 9).
+var operationHeaders = map[string]http.Header{"getPet": {
 	"Deprecation": {"@1795132800"},
 	"Sunset":      {"Thu, 05 Dec 2030 00:00:00 GMT"},
 	"Link":        {`</v1/pets>; rel="successor-version"`},
-}
-
-func (x *exchange) deprecate() error {
-	if x.operation == "getPet" {
-		maps.Copy(x.Header(), deprecation)
-	}
-	return nil
-}
-
-// addLatency delays a request under /v1 by the latency of the service.
-func (x *exchange) addLatency() error {
-	if x.area != "v1" {
-		return nil
-	}
-	return x.wait(x.api.latency)
-}
-
-// applyFault makes a request under /v1 wait or fail: as its Prefer header asks
-// or, if that has neither code nor delay, as the standing fault does.
-func (x *exchange) applyFault() error {
-	if x.area != "v1" {
-		return nil
-	}
-	f, err := parsePrefer(x.r.Header["Prefer"])
-	if err != nil {
-		return err
-	}
-	if f != nil {
-		x.Header().Set("Preference-Applied", f.String())
-	} else if f = x.world.standing.Load(); f == nil || !f.meet(x.operation) {
-		return nil
-	}
-	x.entry.fault = f.String()
-	if err := x.wait(f.delay); err != nil {
-		return err
-	}
-	switch f.status {
-	case 0:
-		return nil
-	case hangup:
-		return errNoAnswer
-	case truncate:
-		x.truncated = true
-		return nil
-	}
-	return f.answer(x.Header())
-}
-
-// writeTimeout is the time from the headers of a request, or from the end of a
-// delay, to the last byte of its answer.
-const writeTimeout = 60 * time.Second
+}}
 
 // wait holds the request up for d, or until its world or the process ends. If
-// the client leaves meanwhile, which net/http notices once the body has been
-// read, nothing more is done.
+// the client leaves meanwhile, there is no answer.
 func (x *exchange) wait(d time.Duration) error {
 	if d == 0 {
 		return nil
@@ -267,136 +226,160 @@ func (x *exchange) wait(d time.Duration) error {
 	select {
 	case <-timer.C:
 	case <-x.world.over:
-	case <-x.api.stopping:
+	case <-x.api.stopping.Done():
 	case <-x.r.Context().Done():
 		return errNoAnswer
 	}
-	// The delay must not use up the time that net/http has set for the answer.
-	http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
 	return nil
 }
 
-// parseQuery refuses a malformed query. URL.Query would drop the malformed part.
-func (x *exchange) parseQuery() (err error) {
-	if x.r.URL.RawQuery == "" {
+// applyFault finds the fault of a request under /v1: what its Prefer header asks
+// for or, if that has neither code nor delay, the standing fault. It does what a
+// fault does before the operation; send does the rest.
+func (x *exchange) applyFault(operation string) error {
+	f, err := parsePrefer(x.r.Header["Prefer"])
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		x.Header().Set("Preference-Applied", f.String())
+	} else if f = x.world.standing.Load(); f == nil || !f.strikes(operation) {
 		return nil
 	}
-	if x.query, err = url.ParseQuery(x.r.URL.RawQuery); err != nil {
-		return Error{codeInvalidParameter, "the query is malformed: " + err.Error(), 400}
+	x.fault = f
+	if err := x.wait(f.delay); err != nil {
+		return err
+	}
+	switch {
+	case f.Code == "hangup":
+		return errNoAnswer
+	case f.status != 0:
+		return simulatedError(f, x.Header())
 	}
 	return nil
 }
 
-// refuseMethod answers 405 on a path that has these methods only.
-func refuseMethod(methods string) step {
+// parsePrefer returns the fault that Prefer headers ask for, or nil. The first of
+// each preference counts (RFC 7240, section 2), and unknown ones are ignored, as
+// are parameters behind a semicolon. A comma in quotes is taken as any other.
+func parsePrefer(headers []string) (*fault, error) {
+	if len(headers) == 0 { // as in nearly all requests
+		return nil, nil
+	}
+	given := url.Values{}
+	for _, preference := range strings.Split(strings.Join(headers, ","), ",") {
+		preference, _, _ = strings.Cut(preference, ";")
+		name, value, _ := strings.Cut(preference, "=")
+		name = strings.ToLower(strings.Trim(name, " \t"))
+		if slices.Contains(preferences, name) && !given.Has(name) {
+			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
+		}
+	}
+	return parseFault(given)
+}
+
+// simulatedError is the Error that a fault answers with. It sets the headers of the
+// Error too. A simulated 401 is that of a wrong key.
+func simulatedError(f *fault, h http.Header) Error {
+	e := newError(int(f.status), "this error is simulated, as was asked for")
+	if e.Status == 401 {
+		e.Code = codeInvalidToken
+		h.Set("WWW-Authenticate", wrongKeyChallenge)
+	}
+	if f.RetryAfter != "" {
+		h.Set("Retry-After", f.RetryAfter)
+	} else if e.Status == 429 || e.Status == 503 {
+		h.Set("Retry-After", "1") // second
+	}
+	return e
+}
+
+// refuseMethod answers 405 on a path with these methods.
+func refuseMethod(methods string) func(*exchange) error {
 	return func(x *exchange) error {
 		x.Header().Set("Allow", methods)
 		return newError(405, "this path allows "+methods+" only")
 	}
 }
 
-// refusePath answers what has no route: 404 or, where the target is no path, 400.
-func (x *exchange) refusePath() error {
-	message := "no such path; the API is at /v1/pets, its description at /openapi.json, and a page for browsers at /"
-	switch {
-	case x.r.RequestURI == "*" || x.r.Method == http.MethodConnect && x.r.URL.Path == "":
-		x.Header().Set("Connection", "close")
-		return newError(400, "the target must be a path, in HTTP/1.1; this service is no proxy")
-	case x.area == "v1":
-		message = "no such path; the pets are at /v1/pets, without a slash at the end"
-	case x.area == "__admin":
-		message = "no such path; there are /__admin/reset, /__admin/fault and /__admin/requests"
+func refusePath(x *exchange) error {
+	hint := "the API is at /v1/pets, its description at /openapi.json, and a page for browsers at /"
+	switch x.area {
+	case "v1":
+		hint = "the pets are at /v1/pets, without a slash at the end; /__admin is not under /v1"
+	case "__admin":
+		hint = "there are /__admin/reset, /__admin/fault and /__admin/requests"
 	}
-	return newError(404, message)
+	return newError(404, "no such path; "+hint)
 }
 
-// maxPage is the length of the longest page of pets, in bytes. No pet takes more
-// than half of it.
-const maxPage = 256 << 10
+// The limit of listPets, without one and at most (contract, section 8), and the
+// length of the longest page, in bytes. No pet takes more than half of that.
+const (
+	defaultLimit = 20
+	maxLimit     = 100
+	maxPage      = 256 << 10
+)
 
-// pages are buffers for pages, which would be most of the garbage otherwise.
-var pages = sync.Pool{New: func() any { return new([]byte) }}
+// listParameters are those of listPets. The link to the next page sets the first.
+var listParameters = []string{"after", "limit", "status"}
 
 // listPets answers a page of pets in ascending order of id and, when more
 // follow, a Link to the next page (contract, section 4.1; RFC 8288). The page
 // ends at limit pets, or where it would be longer than maxPage.
 func (x *exchange) listPets() error {
-	if err := checkOnce(x.query, "limit", "after", "status"); err != nil {
-		return err
-	}
-	limit, err := queryInteger(x.query, "limit", 20, 1, 100)
-	if err != nil {
-		return err
-	}
-	after, err := queryInteger(x.query, "after", 0, math.MinInt64, math.MaxInt64)
-	if err != nil {
-		return err
-	}
-	var status PetStatus
+	limit, errLimit := queryInteger(x.query, "limit", defaultLimit, 1, maxLimit)
+	after, errAfter := queryInteger(x.query, "after", 0, math.MinInt64, math.MaxInt64)
+	status, errStatus := PetStatus(""), error(nil)
 	if x.query.Has("status") {
-		if status, err = parseStatus(x.query.Get("status")); err != nil {
-			return err
-		}
+		status, errStatus = parseStatus(x.query.Get("status"))
 	}
-
-	pets := x.world.pets.list(status, after)
-	buffer := pages.Get().(*[]byte)
-	page, n := appendPage((*buffer)[:0], pets, int(limit))
+	errOnce := checkOnce(x.query, listParameters...)
+	if err := cmp.Or(errOnce, errLimit, errAfter, errStatus); err != nil {
+		return err
+	}
+	pets, n := x.world.pets.list(status, after), 0
+	x.answer.WriteByte('[')
+	for ; n < len(pets) && n < int(limit); n++ {
+		if x.answer.Len()+len(",")+len(pets[n].json)+len("]\n") > maxPage {
+			break
+		}
+		if n > 0 {
+			x.answer.WriteByte(',')
+		}
+		x.answer.Write(pets[n].json)
+	}
 	if n < len(pets) {
 		x.Header().Set("Link", nextPage(x.query, pets[n-1].id))
 	}
-	writeJSON(x, 200, page)
-	*buffer = page
-	pages.Put(buffer)
+	writeJSON(x, 200, []byte("]")) // the end of what the answer has already
 	return nil
 }
 
-// appendPage appends a page with the first n of pets, as many as limit and
-// maxPage allow.
-func appendPage(page []byte, pets []*storedPet, limit int) (_ []byte, n int) {
-	page = append(page, '[')
-	for ; n < len(pets) && n < limit; n++ {
-		line := pets[n].line
-		if len(page)+len(line)+len("]") > maxPage {
-			break
-		}
-		page = append(page, line...)
-		page[len(page)-1] = ',' // in place of the newline
-	}
-	if n > 0 {
-		page = page[:len(page)-1]
-	}
-	return append(page, "]\n"...), n
-}
-
-// nextPage is the Link to the page behind the pet with this id, with the limit
-// and the status of the query.
+// nextPage is the Link to the page behind the pet with the id after.
 func nextPage(query url.Values, after int64) string {
-	target := "/v1/pets?"
-	for _, name := range []string{"limit", "status"} {
-		if query.Has(name) {
-			target += name + "=" + query.Get(name) + "&"
-		}
+	kept := url.Values{}
+	for _, name := range listParameters[1:] {
+		kept[name] = query[name]
 	}
-	return "<" + target + "after=" + strconv.FormatInt(after, 10) + `>; rel="next"`
+	return fmt.Sprintf(`</v1/pets?%safter=%d>; rel="next"`, strings.TrimPrefix(kept.Encode()+"&", "&"), after)
 }
 
-// createPet adds a pet and answers it with its id and Location (contract,
-// section 4.2).
+// createPet adds a pet (contract, section 4.2).
 func (x *exchange) createPet() error {
 	if err := checkContentType(x.r.Header); err != nil {
 		return err
 	}
-	p, err := parsePet(x.entry.body)
+	_, p, err := parsePet("the body", x.body)
 	if err != nil {
-		return invalidBody(err)
+		return asError(codeInvalidBody, err)
 	}
 	added, err := x.world.pets.add(p)
 	if err != nil {
 		return err
 	}
 	x.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(added.id, 10))
-	writeJSON(x, 201, added.line)
+	writeJSON(x, 201, added.json)
 	return nil
 }
 
@@ -421,7 +404,7 @@ func checkContentType(h http.Header) error {
 
 // getPet answers one pet (contract, section 4.3).
 func (x *exchange) getPet() error {
-	id, err := integer("petId", x.r.PathValue("petId"), math.MinInt64, math.MaxInt64)
+	id, err := parseInteger("petId", x.r.PathValue("petId"), math.MinInt64, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -429,7 +412,7 @@ func (x *exchange) getPet() error {
 	if p == nil {
 		return newError(404, fmt.Sprintf("there is no pet %d", id))
 	}
-	writeJSON(x, 200, p.line)
+	writeJSON(x, 200, p.json)
 	return nil
 }
 
@@ -440,55 +423,63 @@ func (x *exchange) listOrders() error {
 }
 
 // reset starts a new world, with the pets of the process's seed or with those of
-// the body, a JSON array of pets as in a seed file. Resets run one at a time, and
-// those that wait keep no world, so that few copies of a large seed are in memory
-// at once.
+// the body, a seed too. Resets run one at a time, so that few copies of a large seed
+// are in memory at once.
 func (x *exchange) reset() error {
-	x.world = nil
-	x.api.resetting.Lock()
-	defer x.api.resetting.Unlock()
-	var pets *store
-	if body := x.entry.body; len(body) == 0 {
-		pets = x.api.seed.clone()
-	} else {
+	x.world = nil // it may be over before its turn comes, and should not stay in memory
+	x.api.resetMu.Lock()
+	defer x.api.resetMu.Unlock()
+	seed := x.api.seed
+	if len(x.body) > 0 {
 		err := checkContentType(x.r.Header)
 		if err != nil {
 			return err
 		}
-		if pets, err = readSeed(bytes.NewReader(body), x.api.seed.size); errors.Is(err, errFull) {
-			return err
-		} else if err != nil {
-			return invalidBody(err)
+		if seed, err = readSeed(x.body); err != nil {
+			return asError(codeInvalidBody, err)
 		}
 	}
-	old := x.api.current.Swap(newWorld(pets))
+	old := x.api.current.Swap(newWorld(seed))
 	close(old.over)
 	x.WriteHeader(204)
 	return nil
 }
 
-// showFault answers the standing fault, or {} without one.
+// showFault answers the standing fault and what has become of it, or {}.
 func (x *exchange) showFault() error {
-	body := []byte("{}\n")
+	body := []byte("{}")
 	if f := x.world.standing.Load(); f != nil {
+		met := f.met.Load()
 		body = encode(struct {
 			*fault
-			Met int64 `json:"met"`
-		}{f, f.met.Load()})
+			Met    int64 `json:"met"`    // how many requests it was for
+			Struck int64 `json:"struck"` // how many of them it struck
+		}{f, met, f.struck(met)})
 	}
 	writeJSON(x, 200, body)
 	return nil
 }
 
-// setFault replaces the standing fault.
+// setFault replaces the standing fault, and answers as showFault does. It can be
+// for the operations of the contract, which are those under /v1.
 func (x *exchange) setFault() error {
+	var operations []string
+	for _, rt := range routes() {
+		if rt.operation != "" && strings.Contains(rt.pattern, " /v1/") {
+			operations = append(operations, rt.operation)
+		}
+	}
 	f, err := parseFault(x.query)
+	if err == nil && f == nil {
+		err = errors.New("code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
+	} else if err == nil && x.query.Has("operation") {
+		err = checkChoice("operation", f.Operation, operations...)
+	}
 	if err != nil {
 		return err
 	}
 	x.world.standing.Store(f)
-	x.WriteHeader(204)
-	return nil
+	return x.showFault()
 }
 
 func (x *exchange) clearFault() error {
@@ -497,57 +488,41 @@ func (x *exchange) clearFault() error {
 	return nil
 }
 
-// showJournal answers the journal, one request a line. It is encoded line by
-// line as it is sent, for all of it may take many times its 4 MiB.
+// showJournal answers the journal, one request a line.
 func (x *exchange) showJournal() error {
 	entries, total := x.world.journal.all()
-	x.Header().Set("Content-Type", "application/json")
-	x.WriteHeader(200)
-	io.WriteString(x, `{"requests":[`+"\n")
+	x.answer.WriteString(`{"requests":[`)
 	for i, e := range entries {
-		line := encodeEntry(e, x.api.key)
-		if i < len(entries)-1 {
-			line = append(line[:len(line)-1], ",\n"...)
+		if i > 0 {
+			x.answer.WriteByte(',')
 		}
-		if _, err := x.Write(line); err != nil {
-			return nil // the client has left
-		}
+		x.answer.WriteByte('\n')
+		x.answer.Write(encodeEntry(e, x.api.key))
 	}
-	fmt.Fprintf(x, `],"meta":{"total":%d}}`+"\n", total)
+	writeJSON(x, 200, fmt.Appendf(nil, "\n"+`],"meta":{"total":%d}}`, total))
 	return nil
 }
 
-// encodeEntry returns an entry of the journal as a line of JSON, without the key.
+// encodeEntry returns an entry of the journal as JSON, without the key.
 func encodeEntry(e entry, key string) []byte {
 	headers := map[string]string{}
 	for name, values := range e.header {
-		var shown []string
-		for _, value := range values {
-			if name == "Authorization" {
-				value = hideCredential(value, key)
-			}
-			shown = append(shown, hideKey(value, key))
-		}
-		headers[name] = strings.Join(shown, ", ")
-	}
-	// net/http takes these two out of the headers.
-	if e.host != "" {
-		headers["Host"] = hideKey(e.host, key)
-	}
-	if e.chunked {
-		headers["Transfer-Encoding"] = "chunked"
+		headers[name] = hideKey(strings.Join(values, ", "), key)
 	}
 	return encode(struct {
-		Time    string            `json:"time"`
+		Time    string            `json:"time"` // when it came
 		Method  string            `json:"method"`
 		URL     string            `json:"url"`
 		Headers map[string]string `json:"headers"`
 		Body    string            `json:"body"`
 		Status  int               `json:"status"`
+		Seconds float64           `json:"seconds"`
+		Error   string            `json:"error,omitempty"`
 		Fault   string            `json:"fault,omitempty"`
 	}{
-		e.received.UTC().Format("2006-01-02T15:04:05.000Z"), e.method, hideKey(e.url, key), headers,
-		hideKey(string(e.body), key), e.status, e.fault,
+		e.arrived.UTC().Format("2006-01-02T15:04:05.000Z"), e.method, hideKey(e.url, key), headers,
+		hideKey(string(e.body), key), e.status, math.Round(e.took.Seconds()*1000) / 1000,
+		hideKey(e.message, key), hideKey(e.fault, key),
 	})
 }
 
@@ -565,108 +540,77 @@ var (
 	indexHTML []byte
 )
 
-// static is the step that answers with the same body each time.
-func static(contentType string, body []byte) step {
+func static(contentType string, body []byte) func(*exchange) error {
 	return func(x *exchange) error {
-		writeBody(x, 200, contentType, body)
+		x.Header().Set("Content-Type", contentType)
+		x.WriteHeader(200)
+		x.Write(body)
 		return nil
 	}
 }
 
-// answerError answers err.
-func (x *exchange) answerError(err error) {
+// send runs last: it records the request and sends its answer, or does with the
+// answer what the fault asks for.
+func (x *exchange) send() {
+	if v := recover(); v != nil {
+		x.api.log.Error("panic", "value", v, "stack", string(debug.Stack()))
+		x.answer.Reset()
+		writeError(x, newError(500, "the service has a bug; its log tells where"))
+	}
+	body := x.answer.Bytes()
 	var e Error
-	switch {
-	case err == errNoAnswer:
-		x.abort = true
-	case errors.As(err, &e):
-		writeError(x, e)
-	case errors.Is(err, errFull) || errors.Is(err, errNoID):
-		writeError(x, newError(507, err.Error()))
-	default:
-		panic(err) // a bug: all errors are of these
+	if x.status >= 400 {
+		json.Unmarshal(body, &e) // cannot fail: all answers with such a status are Errors
+	}
+	truncate := x.fault.Code == "truncate"
+	if x.fault.Code == "lost" || truncate && (len(body) == 0 || x.r.Method == http.MethodHead) {
+		x.status = 0 // where there is no body, half of it is nothing
+	}
+	x.record(e.Message)
+	if x.wait(x.fault.answerDelay) != nil {
+		x.status = 0 // the client has left
+	}
+	x.world = nil // otherwise, a slow reader would keep an old world in memory
+	if x.status == 0 {
+		panic(http.ErrAbortHandler) // net/http closes the connection, and logs nothing
+	}
+	if x.status != 204 {
+		// Otherwise, net/http would send a body over 2 KiB in chunks.
+		x.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	x.w.WriteHeader(x.status)
+	if truncate {
+		body = body[:len(body)/2] // net/http closes the connection behind a body that is too short
+	}
+	x.w.Write(body)
+	if x.answer.Cap() <= maxPage { // that of a journal may be many times larger
+		x.answer.Reset()
+		buffers.Put(x.answer)
 	}
 }
 
-// WriteHeader records the request before its answer is sent, so that a client
-// that has the answer finds the request in the journal.
-func (x *exchange) WriteHeader(status int) {
-	if x.truncated && x.r.Method == http.MethodHead {
-		x.abort = true // there is no body to send half of
-		return
-	}
-	if x.unread {
-		// net/http would read the rest of the body before it sends the answer.
-		x.Header().Set("Connection", "close")
-	}
-	x.entry.status = status
-	x.record()
-	x.ResponseWriter.WriteHeader(status)
-}
-
-// Write sends the body, or half of it if the answer is to be truncated.
-func (x *exchange) Write(body []byte) (int, error) {
-	if x.abort {
-		return 0, errNoAnswer
-	}
-	if x.truncated {
-		body = body[:len(body)/2]
-		x.abort = true
-	}
-	return x.ResponseWriter.Write(body)
-}
-
-// record keeps the request in the journal and logs it on one line, without the
-// key. Then it drops the world, which nobody may use after WriteHeader: a client
-// that is slow to read its answer must not keep a world that is over in memory.
-func (x *exchange) record() {
-	world := cmp.Or(x.world, x.api.current.Load())
-	x.world = nil
+// record puts the request into the journal, and logs it on one line, without the
+// key. message is that of the answer if it is an Error.
+func (x *exchange) record(message string) {
 	if x.area == "__admin" || x.area == "healthz" {
 		return
 	}
-	world.journal.add(x.entry)
-	if !x.api.quiet {
-		x.api.log.LogAttrs(context.Background(), slog.LevelInfo, "request", slog.String("method", x.entry.method),
-			slog.String("path", hideKey(x.entry.url, x.api.key)), slog.Int("status", x.entry.status))
+	// net/http has taken these two out of the headers.
+	if x.r.Host != "" {
+		x.r.Header["Host"] = []string{x.r.Host}
 	}
-}
-
-// end runs last. It answers 500 after a panic, records a request that got no
-// answer, and closes the connection where it must.
-func (x *exchange) end() {
-	if v := recover(); v != nil {
-		x.api.log.Error("panic", "value", v, "stack", string(debug.Stack()))
-		if x.entry.status == 0 {
-			writeError(x, newError(500, "the service has a bug; its log tells where"))
-		} else {
-			x.abort = true // the client would take the rest of the answer for whole
-		}
+	if x.r.TransferEncoding != nil {
+		x.r.Header["Transfer-Encoding"] = x.r.TransferEncoding
 	}
-	if x.entry.status == 0 {
-		x.record()
-	} else if x.unread || x.abort {
-		x.flush()
+	e := entry{arrived: x.arrived, method: x.r.Method, url: x.r.RequestURI, header: x.r.Header, body: x.body,
+		status: x.status, took: time.Since(x.arrived), message: message, fault: x.fault.String()}
+	x.world.journal.add(e)
+	attrs := []any{"method", e.method, "path", hideKey(e.url, x.api.key), "status", e.status}
+	if e.message != "" {
+		attrs = append(attrs, "error", hideKey(e.message, x.api.key))
 	}
-	if x.abort {
-		panic(http.ErrAbortHandler) // net/http closes the connection, and logs nothing
+	if e.fault != "" {
+		attrs = append(attrs, "fault", hideKey(e.fault, x.api.key))
 	}
-}
-
-// linger is how long a connection stays open for a client that is still sending.
-const linger = time.Second
-
-// flush sends the answer of a connection that is to be closed. If the client may
-// still be sending its body, it reads on for a while first: to close at once
-// would send a reset, and the client could lose the answer.
-func (x *exchange) flush() {
-	rc := http.NewResponseController(x.ResponseWriter)
-	rc.Flush()
-	if !x.unread {
-		return
-	}
-	rc.SetReadDeadline(time.Now().Add(linger))
-	if x.r.Header.Get("Expect") == "" { // otherwise, Go 1.22 would ask for the body with 100 Continue
-		io.Copy(io.Discard, x.r.Body)
-	}
+	x.api.log.Info("request", attrs...)
 }

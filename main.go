@@ -1,11 +1,9 @@
 // Petstore is the animal store service as one process that keeps its pets in
-// memory: a demo backend, and a test double for its clients. README.md tells
-// how to use it. The contract that comments cite by its sections is the store's
-// interface document, version 1.0.0.
+// memory: a demo backend, and a test double for its clients. README.md tells how
+// to use it. The contract, which comments cite by its sections, is api/contract.md.
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -21,9 +19,11 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode"
 )
 
 // version is that of the contract's interface (section 9).
@@ -43,50 +43,56 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run serves until ctx ends and returns the exit code of the process: 0 when
-// it was stopped or only asked for help or version, 1 when it cannot serve, for
-// a bad -addr or -seed too, and 2 for other wrong args. stdout gets the base URL,
-// or the version, and nothing else.
+// run serves until ctx ends and returns the exit code of the process: 0 when it
+// was stopped or only asked for help or version, 2 for wrong flags and arguments,
+// and 1 for everything else that fails, such as a bad -addr or -seed.
 func run(ctx context.Context, args []string, getenv func(string) string,
 	stdin io.Reader, stdout, stderr io.Writer) int {
 	fail := func(code int, err error) int {
-		fmt.Fprintln(stderr, "petstore:", err)
+		line := strings.Join(strings.FieldsFunc(err.Error(), unicode.IsControl), " ")
+		withinASecond(func() { fmt.Fprintln(stderr, "petstore:", line) })
 		return code
 	}
 	flags := flag.NewFlagSet("petstore", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	addr := flags.String("addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free one")
 	seedFile := flags.String("seed", "", "start with the pets of `file`, a JSON array")
-	latency := flags.Duration("latency", 0, "by what `duration` to delay requests under /v1 with the key, up to 30s")
-	quiet := flags.Bool("quiet", false, "log no requests")
+	quiet := flags.Bool("quiet", false, "log no requests, but warnings and errors")
 	untilEOF := flags.Bool("stdin", false, "stop when standard input ends, as it does when the starter ends")
 	showVersion := flags.Bool("version", false, "print the version of the interface, and exit")
+	var latency time.Duration
+	flags.Func("latency", "delay requests under /v1 with the key by this `duration`, up to 30s",
+		func(given string) (err error) {
+			if latency, err = time.ParseDuration(given); err != nil || latency < 0 || latency > 30*time.Second {
+				return errors.New("it must be a duration from 0s to 30s, as 150ms or 2s")
+			}
+			return nil
+		})
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		flags.SetOutput(stderr)
 		fmt.Fprint(stderr, usage)
 		flags.PrintDefaults()
 		return 0
-	case err != nil && strings.Contains(err.Error(), "flag -latency"):
-		return fail(2, fmt.Errorf("%w; a duration has a unit, as 150ms or 2s", err))
 	case err != nil:
 		return fail(2, fmt.Errorf("%w; -h lists the flags", err))
 	case flags.NArg() > 0:
 		return fail(2, fmt.Errorf("unexpected argument %s; -h lists the flags", flags.Arg(0)))
-	case *latency < 0 || *latency > 30*time.Second:
-		return fail(2, fmt.Errorf("invalid value %v for flag -latency: it must be from 0 to 30s", *latency))
 	case *showVersion:
 		fmt.Fprintln(stdout, version)
 		return 0
 	}
-
 	key := getenv("PETSTORE_API_KEY")
-	if err := checkKey(key); err != nil {
+	if err := validateKey(key); err != nil {
 		return fail(1, err)
 	}
 	lines := newLineBuffer(stderr)
 	defer lines.close()
-	log := slog.New(slog.NewTextHandler(lines, nil))
+	level := slog.LevelInfo
+	if *quiet {
+		level = slog.LevelWarn
+	}
+	log := slog.New(slog.NewTextHandler(lines, &slog.HandlerOptions{Level: level}))
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if *untilEOF {
@@ -102,10 +108,7 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	if getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	seed, err := loadSeed(ctx, *seedFile)
-	if ctx.Err() != nil {
-		return 0
-	}
+	seed, err := readSeedFile(*seedFile)
 	if err != nil {
 		return fail(1, err)
 	}
@@ -113,32 +116,29 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	if err != nil {
 		return fail(1, err)
 	}
-	base := baseURL(ln.Addr())
-	pageURL := strings.TrimSuffix(base, "v1")
+	root := rootURL(ln.Addr())
+	notice := fmt.Sprintf("a page for browsers is at %s/\n", root)
 	if key == "" {
 		key = newKey()
-		fmt.Fprintf(stderr, banner, key, base, pageURL, key)
-	} else {
-		fmt.Fprintf(stderr, "a page for browsers is at %s\n", pageURL)
+		notice = fmt.Sprintf(banner, key, root, root, key)
 	}
-	srv := newServer(&api{key: key, seed: seed, latency: *latency, stopping: ctx.Done(), log: log, quiet: *quiet})
+	withinASecond(func() { io.WriteString(stderr, notice) })
+	srv := newServer(&api{key: key, seed: seed, latency: latency, stopping: ctx, log: log})
+	defer srv.Close()
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(errorListener{ln.(*net.TCPListener)}) }()
-	if _, err := fmt.Fprintln(stdout, base); err != nil {
+	if _, err := fmt.Fprintln(stdout, root+"/v1"); err != nil {
 		return fail(1, fmt.Errorf("cannot print the base URL: %w", err))
 	}
-
 	select {
 	case err := <-served:
 		return fail(1, err)
 	case <-ctx.Done():
 	}
 	log.Info("stopping; a second signal ends the process at once", "limit", stopTimeout)
-	limit, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	grace, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	if srv.Shutdown(limit) != nil {
-		srv.Close() // a client has not taken its answer in time
-	}
+	srv.Shutdown(grace)
 	return 0
 }
 
@@ -157,54 +157,41 @@ Environment:
 Flags:
 `
 
-// memoryLimit is where, in bytes, the collector starts to work more than GOGC
-// says. It is above what a full store uses, or the collector would never rest.
+// memoryLimit, in bytes, is where the garbage collector begins to run more often
+// than GOGC says. A full store stays below it.
 const memoryLimit = 456 << 20
 
 // banner is for a run with a random key: a curl line and a link to paste. A
 // browser does not send what follows the #.
 const banner = `PETSTORE_API_KEY is not set, so this run has a key of its own:
 
-    curl -H 'Authorization: Bearer %s' %s/pets
-    %s#key=%s
+    curl -H 'Authorization: Bearer %s' %s/v1/pets
+    %s/#key=%s
 
 `
 
-// loadSeed reads a seed file; without one, the seed is empty. It returns early
-// when ctx ends, for the file may be a pipe without an end.
-func loadSeed(ctx context.Context, file string) (*store, error) {
-	if file == "" {
-		return newStore(0), nil
+// readSeedFile returns the pets of a file, or none if name is empty.
+func readSeedFile(name string) (*store, error) {
+	if name == "" {
+		return newStore(), nil
 	}
-	var seed *store
-	var err error
-	loaded := make(chan struct{})
-	go func() {
-		seed, err = readSeedFile(file)
-		close(loaded)
-	}()
-	select {
-	case <-loaded:
-		return seed, err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func readSeedFile(file string) (*store, error) {
-	f, err := os.Open(file)
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	seed, err := readSeed(f, 0)
-	if err != nil && !errors.As(err, new(*os.PathError)) { // a PathError has the name of the file
-		err = fmt.Errorf("%s: %w", file, err)
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxSeed+1))
+	if err != nil {
+		return nil, err
 	}
-	return seed, err
+	seed, err := readSeed(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return seed, nil
 }
 
-// listenAt listens on addr. The error tells a way out.
+// listenAt listens on addr. Its errors say how to write addr instead.
 func listenAt(addr string) (net.Listener, error) {
 	if addr == "" || addr == ":" {
 		return nil, errors.New("-addr names neither host nor port; " +
@@ -221,46 +208,56 @@ func listenAt(addr string) (net.Listener, error) {
 	return ln, err
 }
 
-// baseURL is where clients on this machine reach a service that listens on addr.
-func baseURL(addr net.Addr) string {
+// rootURL is where a client on this machine reaches addr: http://127.0.0.1:8080.
+func rootURL(addr net.Addr) string {
 	tcp := *addr.(*net.TCPAddr)
 	if tcp.IP.IsUnspecified() {
 		tcp.IP = net.IPv4(127, 0, 0, 1)
 	}
-	base := url.URL{Scheme: "http", Host: tcp.String(), Path: "/v1"} // escapes the zone of an IPv6 address
-	return base.String()
+	root := url.URL{Scheme: "http", Host: tcp.String()} // escapes the zone of an IPv6 address
+	return root.String()
 }
 
 // stopTimeout is how long a stopping service waits for requests in flight.
 const stopTimeout = 10 * time.Second
 
-// newServer returns the HTTP server of a, in its first world, with time limits
-// for slow clients.
+// newServer begins the first world of a, and returns its HTTP server, with time
+// limits for slow clients.
 func newServer(a *api) *http.Server {
-	a.current.Store(newWorld(a.seed.clone()))
-	return &http.Server{
+	a.current.Store(newWorld(a.seed))
+	srv := &http.Server{
 		Handler:           a.handler(),
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second, // of the headers and the body
-		WriteTimeout:      writeTimeout,
+		WriteTimeout:      2 * time.Minute,  // from the headers on; the latency and both delays are within it
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    60 << 10, // net/http takes 4 KiB more
 		// net/http would answer OPTIONS * without asking the handler.
 		DisableGeneralOptionsHandler: true,
 	}
+	// Shutdown would wait 5 seconds for a connection that has sent nothing.
+	var unused sync.Map // from such a connection to the func that keeps it open
+	srv.ConnState = func(c net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			unused.Store(c, context.AfterFunc(a.stopping, func() { c.Close() }))
+		} else if keep, found := unused.LoadAndDelete(c); found {
+			keep.(func() bool)()
+		}
+	}
+	return srv
 }
 
 // lineBuffer keeps the log from holding up requests: a goroutine of its own
 // writes the lines. While nobody reads them, 1,000 lines wait and more are lost.
 type lineBuffer struct {
-	lines chan []byte   // nil is the last one
-	lost  atomic.Int64  // how many lines are lost since that was last told
-	done  chan struct{} // closed when the last line is written
+	queue chan []byte   // nil ends the writer
+	lost  atomic.Int64  // how many lines were lost since the last warning
+	done  chan struct{} // closed when the writer has ended
 }
 
 func newLineBuffer(w io.Writer) *lineBuffer {
-	b := &lineBuffer{lines: make(chan []byte, 1000), done: make(chan struct{})}
+	b := &lineBuffer{queue: make(chan []byte, 1000), done: make(chan struct{})}
 	go b.writeLines(w)
 	return b
 }
@@ -268,7 +265,7 @@ func newLineBuffer(w io.Writer) *lineBuffer {
 // Write takes one line. It never waits.
 func (b *lineBuffer) Write(line []byte) (int, error) {
 	select {
-	case b.lines <- bytes.Clone(line):
+	case b.queue <- bytes.Clone(line):
 	default:
 		b.lost.Add(1)
 	}
@@ -277,18 +274,14 @@ func (b *lineBuffer) Write(line []byte) (int, error) {
 
 func (b *lineBuffer) writeLines(w io.Writer) {
 	defer close(b.done)
-	buffer := bufio.NewWriter(w)
-	log := slog.New(slog.NewTextHandler(buffer, nil))
-	for line := range b.lines {
-		buffer.Write(line)
-		if line != nil && len(b.lines) > 0 {
-			continue // write more lines at once
+	log := slog.New(slog.NewTextHandler(w, nil))
+	for line := range b.queue {
+		w.Write(line)
+		if line != nil && len(b.queue) > 0 {
+			continue // lines that are lost came behind those in the queue
 		}
 		if lost := b.lost.Swap(0); lost > 0 {
 			log.Warn("log lines are lost, as nobody read them", "lines", lost)
-		}
-		if buffer.Flush() != nil {
-			buffer.Reset(w) // or it would refuse all later lines
 		}
 		if line == nil {
 			return
@@ -296,16 +289,18 @@ func (b *lineBuffer) writeLines(w io.Writer) {
 	}
 }
 
-// close waits until all lines are written, for a second at most.
+// close writes the lines that wait.
 func (b *lineBuffer) close() {
-	timeout := time.After(time.Second)
+	withinASecond(func() { b.queue <- nil; <-b.done })
+}
+
+// withinASecond calls write, and waits for its end for a second at most: standard
+// error may be a pipe that nobody reads.
+func withinASecond(write func()) {
+	done := make(chan struct{})
+	go func() { write(); close(done) }()
 	select {
-	case b.lines <- nil:
-	case <-timeout:
-		return
-	}
-	select {
-	case <-b.done:
-	case <-timeout:
+	case <-done:
+	case <-time.After(time.Second):
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"math"
+	"net/url"
 	"regexp"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,27 +31,16 @@ type world struct {
 	over     chan struct{}         // closed when another world has replaced this one
 }
 
-func newWorld(pets *store) *world {
-	return &world{pets: pets, over: make(chan struct{})}
+func newWorld(seed *store) *world {
+	return &world{pets: seed.clone(), over: make(chan struct{})}
 }
 
-// PetStatus tells whether a pet can be had (contract, section 2). The empty
+// PetStatus is the availability of a pet (contract, section 2). The empty
 // PetStatus stands for none given; it is never sent.
 type PetStatus string
 
-// The statuses of the contract. No operation turns one into another.
-const (
-	Available PetStatus = "available"
-	Pending   PetStatus = "pending"
-	Sold      PetStatus = "sold"
-)
-
 func parseStatus(given string) (PetStatus, error) {
-	switch s := PetStatus(given); s {
-	case Available, Pending, Sold:
-		return s, nil
-	}
-	return "", invalid("status", given, "available, pending or sold")
+	return PetStatus(given), checkChoice("status", given, "available", "pending", "sold")
 }
 
 // NewPet is the body of createPet (contract, section 2).
@@ -70,58 +60,26 @@ type Pet struct {
 	NewPet
 }
 
-// cutMembers returns the values of the members of these names, as they are spelt.
-// Other members are skipped, those with a name in another case too. It refuses
-// what encoding/json lets pass: a member that is given twice, and invalid UTF-8.
-// object is valid JSON, but may be no object.
-func cutMembers(object string, names ...string) (map[string]string, error) {
-	rest, found := strings.CutPrefix(strings.TrimSpace(object), "{")
-	if !found {
-		return nil, invalid("the pet", object, "a JSON object")
+// parsePet parses a JSON object, which errors call what. It ignores members that it
+// does not know. id is how the object spells its id, or "" without one.
+func parsePet(what string, object []byte) (id string, p NewPet, err error) {
+	if !utf8.Valid(object) {
+		return "", p, errors.New(what + " is not valid UTF-8")
 	}
-	members := map[string]string{}
-	for rest != "" {
-		var quoted, value string
-		if quoted, rest = cutToken(rest); quoted == "" {
-			break // the object is empty
-		}
-		value, rest = cutToken(rest)
-		name := unquote(quoted)
-		switch {
-		case !utf8.ValidString(quoted) || !utf8.ValidString(value):
-			return nil, fmt.Errorf("%s is not valid UTF-8", shorten(name))
-		case !slices.Contains(names, name):
-		case members[name] != "":
-			return nil, invalid(name, "given twice", "given once")
-		default:
-			members[name] = value
-		}
+	var members map[string]json.RawMessage // of those with the same name, the last one
+	if err := parseJSON(what, object, &members, `a JSON object, as {"name":"Rex","categoryId":7}`); err != nil {
+		return "", p, err
 	}
-	return members, nil
-}
-
-// cutToken cuts the text of a JSON object behind its first name or value: at the
-// colon, the comma or the bracket that ends it. Behind the last value, rest is
-// empty.
-func cutToken(text string) (token, rest string) {
-	depth, quoted := 0, false
-	for i := 0; ; i++ {
-		switch c := text[i]; {
-		case c == '\\': // valid JSON has it in strings only
-			i++ // the next character may be a quote that does not end the string
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case depth == 0 && c == '}':
-			return strings.TrimSpace(text[:i]), ""
-		case depth == 0 && (c == ':' || c == ','):
-			return strings.TrimSpace(text[:i]), text[i+1:]
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		}
+	spelt := func(name string) string { // "missing" is no JSON, so that no check accepts it
+		return cmp.Or(string(members[name]), "missing")
 	}
+	var errName, errCategoryID, errStatus error
+	p.Name, errName = parseName(spelt("name"))
+	p.CategoryID, errCategoryID = parseInteger("categoryId", spelt("categoryId"), math.MinInt64, math.MaxInt64)
+	if status := members["status"]; status != nil {
+		p.Status, errStatus = parseStatus(unquote(string(status)))
+	}
+	return string(members["id"]), p, cmp.Or(errName, errCategoryID, errStatus)
 }
 
 // wellFormed matches the JSON strings that have no lone surrogate. encoding/json
@@ -129,114 +87,70 @@ func cutToken(text string) (token, rest string) {
 var wellFormed = regexp.MustCompile(
 	`^"([^\\]|\\[^u]|\\u([^dD]|[dD][0-7])|\\u[dD][89abAB]..\\u[dD][c-fC-F])*"$`)
 
-// unquote returns what a JSON string stands for, and other JSON as it is.
+func parseName(value string) (string, error) {
+	if value[0] != '"' || strings.Contains(value, `\u`) && !wellFormed.MatchString(value) {
+		return "", invalid("name", value, "a string of valid Unicode")
+	}
+	return unquote(value), nil
+}
+
+// unquote returns the text of a JSON string, and other JSON as it is spelt.
 func unquote(value string) string {
-	if value[0] != '"' {
-		return value
+	text := value
+	if value[0] == '"' {
+		json.Unmarshal([]byte(value), &text) // cannot fail: value is valid JSON
 	}
-	if !strings.Contains(value, `\`) {
-		return value[1 : len(value)-1]
-	}
-	var s string
-	json.Unmarshal([]byte(value), &s) // cannot fail: value is a JSON string
-	return s
+	return text
 }
 
-// parsePet parses the body of a create. An id in it is ignored, as any unknown
-// member.
-func parsePet(body []byte) (NewPet, error) {
-	if !json.Valid(body) {
-		return NewPet{}, notJSON(body)
+// parseJSON parses text into v. In errors, what is its name, and allowed describes
+// the JSON that it must be.
+func parseJSON(what string, text []byte, v any, allowed string) error {
+	err := json.Unmarshal(text, v)
+	trimmed := bytes.TrimSpace(text)
+	if err == nil && string(trimmed) != "null" { // encoding/json leaves v as it is for null
+		return nil
 	}
-	members, err := cutMembers(string(body), "name", "categoryId", "status")
-	if err != nil {
-		return NewPet{}, err
-	}
-	return checkPet(members)
-}
-
-// parseSeedPet parses a pet of a seed, which is valid JSON. id is 0 if it has none.
-func parseSeedPet(object string) (id int64, p NewPet, err error) {
-	members, err := cutMembers(object, "name", "categoryId", "status", "id")
-	if err == nil && members["id"] != "" {
-		id, err = integer("id", members["id"], 1, math.MaxInt64-1) // the largest int64 would leave no next id
-	}
-	if err != nil {
-		return 0, p, err
-	}
-	p, err = checkPet(members)
-	return id, p, err
-}
-
-// checkPet checks the values of name, categoryId and status.
-func checkPet(members map[string]string) (p NewPet, err error) {
-	const missing = "missing" // no value is spelt so; the message says "name is missing"
-	name := cmp.Or(members["name"], missing)
-	if name[0] != '"' || strings.Contains(name, `\u`) && !wellFormed.MatchString(name) {
-		return p, invalid("name", name, "a string of valid Unicode")
-	}
-	p.Name = unquote(name)
-	categoryID := cmp.Or(members["categoryId"], missing)
-	if p.CategoryID, err = integer("categoryId", categoryID, math.MinInt64, math.MaxInt64); err != nil {
-		return p, err
-	}
-	if status := members["status"]; status != "" {
-		p.Status, err = parseStatus(unquote(status))
-	}
-	return p, err
-}
-
-// notJSON tells what is wrong with a body that is not JSON.
-func notJSON(body []byte) error {
-	const example = `{"name":"Rex","categoryId":7}`
-	text := strings.TrimSpace(string(body))
+	var broken *json.SyntaxError
+	isJSON := !errors.As(err, &broken)
 	switch {
-	case strings.Contains(text, "'") && !strings.Contains(text, `"`):
-		return errors.New("the body has single quotes where JSON has double quotes, as in " + example)
-	case !strings.HasPrefix(text, "{"):
-		return invalid("the body", text, "a JSON object, as "+example)
-	}
-	err := json.Unmarshal(body, new(json.RawMessage))
-	if plain := plainly(err); plain != errNotJSON {
-		return fmt.Errorf("the body is %w", plain)
-	}
-	at := err.(*json.SyntaxError).Offset // from 1
-	return fmt.Errorf("the body is not JSON from byte %d on: %s", at, shorten(string(body[at-1:])))
-}
-
-var errNotJSON = errors.New("not JSON")
-
-// plainly tells in plain words what encoding/json says of a text that is not JSON.
-func plainly(err error) error {
-	switch {
-	case err == io.EOF || err == io.ErrUnexpectedEOF || err.Error() == "unexpected end of JSON input":
-		return errors.New("JSON that ends too early")
+	case bytes.HasPrefix(trimmed, []byte("\ufeff")):
+		return errors.New(what + " begins with a byte order mark (BOM); it must be UTF-8 without one")
+	case bytes.ContainsRune(trimmed, '\'') && !bytes.ContainsRune(trimmed, '"'):
+		return fmt.Errorf("%s has single quotes where JSON has double quotes; it must be %s", what, allowed)
+	case nameWithoutQuotes.Match(trimmed):
+		return fmt.Errorf("%s has a name without double quotes; it must be %s; "+
+			"in a shell, put single quotes around all of it", what, allowed)
+	case isJSON || len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[':
+		return invalid(what, string(trimmed), allowed)
 	case strings.Contains(err.Error(), "max depth"):
-		return errors.New("nested more than 10000 levels deep")
-	case errors.As(err, new(*json.SyntaxError)):
-		return errNotJSON
+		return errors.New(what + " is nested more than 10000 levels deep")
+	case json.NewDecoder(bytes.NewReader(text)).Decode(new(json.RawMessage)) == io.ErrUnexpectedEOF:
+		return errors.New(what + " is JSON that ends too early")
 	}
-	return err // the text cannot be read
+	rest := text[broken.Offset-1:]
+	return fmt.Errorf("%s is not JSON from byte %d on: %s", what, broken.Offset, shorten(string(rest)))
 }
+
+// nameWithoutQuotes matches what a shell leaves of {"name":"Rex"} if there are no
+// single quotes around it: {name:Rex} or, where there is a comma in it, name:Rex.
+var nameWithoutQuotes = regexp.MustCompile(`^[\s\[{]*\w+\s*:`)
 
 // storedPet is a pet as the store holds it. It never changes, and is read more
 // often than added, so it is encoded once.
 type storedPet struct {
 	id   int64
-	line []byte // its JSON and a newline; nobody may change it
+	json []byte // nobody may change it
 }
 
-// What a store holds, in bytes. Each pet counts as its JSON and petCost, which
-// is what it takes beside: its places in the map and the slices.
+// What a store holds, in bytes. Each pet counts as its JSON and petCost: about what
+// the map and the slices take for it.
 const (
 	maxSize = 256 << 20
 	petCost = 128
 )
 
-var (
-	errFull = fmt.Errorf("the store is full: it holds %d bytes", maxSize)
-	errNoID = errors.New("there is no id left")
-)
+var errFull = newError(507, fmt.Sprintf("the store is full: it holds %d bytes", maxSize))
 
 // store holds pets. Many goroutines may use it at once.
 type store struct {
@@ -247,12 +161,11 @@ type store struct {
 	// to, so a part of it can be read without mu.
 	ordered map[PetStatus][]*storedPet
 	lastID  int64 // the largest id so far
-	size    int64 // what counts for maxSize, in bytes
+	size    int64 // of all pets, at most maxSize
 }
 
-// newStore returns an empty store. size is what counts for maxSize from the start.
-func newStore(size int64) *store {
-	return &store{pets: map[int64]*storedPet{}, ordered: map[PetStatus][]*storedPet{}, size: size}
+func newStore() *store {
+	return &store{pets: map[int64]*storedPet{}, ordered: map[PetStatus][]*storedPet{}}
 }
 
 // clone returns another store with the same pets. Nobody may add to s meanwhile.
@@ -268,21 +181,17 @@ func (s *store) clone() *store {
 func (s *store) add(p NewPet) (*storedPet, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lastID == math.MaxInt64 {
-		return nil, errNoID
-	}
 	return s.put(s.lastID+1, p)
 }
 
-// put keeps p under this id, which is not taken. The caller holds mu, or is the
+// put keeps p under this id, which must be free. The caller holds mu, or is the
 // only one that knows s.
 func (s *store) put(id int64, p NewPet) (*storedPet, error) {
-	line := bytes.Clone(encode(Pet{id, p})) // without the room that encode has left
-	size := s.size + int64(len(line)-len("\n")) + petCost
+	added := &storedPet{id, bytes.Clone(encode(Pet{id, p}))} // a clone has no spare capacity
+	size := s.size + int64(len(added.json)) + petCost
 	if size > maxSize {
 		return nil, errFull
 	}
-	added := &storedPet{id, line}
 	s.pets[id] = added
 	s.ordered[""] = append(s.ordered[""], added)
 	if p.Status != "" {
@@ -308,96 +217,199 @@ func (s *store) list(status PetStatus, after int64) []*storedPet {
 	return pets[sort.Search(len(pets), func(i int) bool { return pets[i].id > after }):]
 }
 
-// What a seed, and one pet in it, may take, in bytes.
+// The bounds of a seed: its length and that of a pet in it, in bytes, and the
+// largest id in it, which leaves more ids than can be used up.
 const (
 	maxSeed    = 128 << 20
 	maxSeedPet = 64 << 10
+	maxSeedID  = 1 << 62
 )
 
 // readSeed reads a JSON array of pets into a new store. Pets without an id are
-// numbered above the largest id, in their order. size counts what the new store
-// must leave free for the process's seed, which stays in memory beside it. The
-// error names the place in the array.
-func readSeed(r io.Reader, size int64) (*store, error) {
-	s := newStore(size)
-	limited := &io.LimitedReader{R: r, N: maxSeed + 1}
-	dec := json.NewDecoder(limited)
-	n := 0 // the number of the pet that is read, from 1
-	fail := func(err error) (*store, error) {
-		switch {
-		case limited.N == 0: // to dec, it looks like the end of the text
-			err = fmt.Errorf("more than %d bytes", maxSeed)
-		case n > 0:
-			err = fmt.Errorf("pet %d: %w", n, err)
-		}
+// numbered above the largest id, in their order. An error names the place.
+func readSeed(text []byte) (*store, error) {
+	if len(text) > maxSeed {
+		return nil, fmt.Errorf("the seed has more than %d bytes", maxSeed)
+	}
+	var elements []json.RawMessage
+	if err := parseJSON("the seed", text, &elements, `a JSON array, as [{"name":"Rex","categoryId":7}]`); err != nil {
 		return nil, err
 	}
-	if token, err := dec.Token(); token != json.Delim('[') {
-		if errors.As(err, new(*fs.PathError)) {
-			return nil, err // it cannot be read
-		}
-		return nil, errors.New(`not a JSON array, as [{"name":"Rex","categoryId":7}]`)
+	if len(elements) > maxSize/petCost {
+		return nil, errFull // known now, and not after many seconds
 	}
-	type unnumbered struct {
-		n int
-		NewPet
-	}
-	var later []unnumbered
-	var raw json.RawMessage
-	for dec.More() {
-		n++
-		if err := dec.Decode(&raw); err != nil {
-			return fail(plainly(err))
-		}
-		if len(raw) > maxSeedPet {
-			return fail(fmt.Errorf("more than %d bytes", maxSeedPet))
-		}
-		id, p, err := parseSeedPet(string(raw))
+	s := newStore()
+	places, later := []int{}, []NewPet{} // the pets without an id, and where they stand
+	for i, element := range elements {
+		id, p, err := parseSeedPet(element)
 		switch {
 		case err != nil:
-			return fail(err)
 		case id == 0:
-			later = append(later, unnumbered{n, p})
-			continue
+			places, later = append(places, i+1), append(later, p)
 		case s.pets[id] != nil:
-			return fail(fmt.Errorf("id %d is given twice", id))
+			err = fmt.Errorf("id %d is given twice", id)
+		default:
+			_, err = s.put(id, p)
 		}
-		if _, err := s.put(id, p); err != nil {
-			return fail(err)
+		if err != nil {
+			return nil, fmt.Errorf("pet %d: %w", i+1, err)
 		}
-	}
-	if _, err := dec.Token(); err != nil {
-		return fail(errors.New("the array does not end"))
-	}
-	if _, err := dec.Token(); err != io.EOF || limited.N == 0 {
-		return fail(errors.New("something follows the end of the array"))
 	}
 	for _, pets := range s.ordered {
 		slices.SortFunc(pets, func(a, b *storedPet) int { return cmp.Compare(a.id, b.id) })
 	}
-	for _, p := range later {
-		n = p.n
-		if s.lastID == math.MaxInt64-1 { // a seed has no largest int64, see parseSeedPet
-			return fail(errNoID)
-		}
-		if _, err := s.put(s.lastID+1, p.NewPet); err != nil {
-			return fail(err)
+	for i, p := range later {
+		if _, err := s.add(p); err != nil {
+			return nil, fmt.Errorf("pet %d: %w", places[i], err)
 		}
 	}
 	return s, nil
 }
 
+// parseSeedPet parses a pet of a seed. id is 0 if it has none.
+func parseSeedPet(object []byte) (id int64, p NewPet, err error) {
+	if len(object) > maxSeedPet {
+		return 0, p, fmt.Errorf("more than %d bytes", maxSeedPet)
+	}
+	given, p, err := parsePet("the pet", object)
+	if err == nil && given != "" {
+		id, err = parseInteger("id", given, 1, maxSeedID)
+	}
+	return id, p, err
+}
+
+// fault is what a client asks for to test itself: in a Prefer header for one
+// request (RFC 7240), or as the standing fault for those that follow. The strings
+// are kept as they were given; "" is none.
+type fault struct {
+	// Code is a status from 400 to 599, which is answered in place of the
+	// operation, or one of
+	//   hangup    nothing is done, and the connection is closed
+	//   lost      all is done, and the connection is closed without an answer
+	//   truncate  all is done, half of the body is sent, and the connection is closed
+	Code string `json:"code,omitempty"`
+	// Delay is how long a request waits before anything is done, and AnswerDelay
+	// how long its answer waits after that, in seconds from 0 to 30.
+	Delay       string `json:"delay,omitempty"`
+	AnswerDelay string `json:"answer-delay,omitempty"`
+	// RetryAfter is the Retry-After header of the simulated Error, in whole
+	// seconds from 0 to 3600. Without it, 429 and 503 have 1, others none.
+	RetryAfter string `json:"retry-after,omitempty"`
+
+	// A standing fault counts the requests of Operation, or all for "". It lets the
+	// first Skip of them pass and strikes the next Times, or all that follow for 0.
+	Operation string `json:"operation,omitempty"`
+	Skip      int64  `json:"skip,omitempty"`
+	Times     int64  `json:"times,omitempty"`
+
+	status             int64         // that Code stands for, or 0
+	delay, answerDelay time.Duration // that Delay and AnswerDelay stand for
+	met                atomic.Int64  // how many requests the standing fault has met
+}
+
+// faultParameters are the names that PUT /__admin/fault takes, and preferences
+// those that a Prefer header may give.
+var (
+	faultParameters = []string{"code", "delay", "answer-delay", "retry-after", "operation", "skip", "times"}
+	preferences     = faultParameters[:4]
+)
+
+// parseFault parses the parameters of a fault, but leaves Operation unchecked.
+// Without code, delay and answer-delay there is no fault: nil.
+func parseFault(given url.Values) (f *fault, err error) {
+	var names []string
+	for name := range given {
+		names = append(names, name)
+	}
+	slices.Sort(names) // so that of two unknown ones, the same is told each time
+	for _, name := range names {
+		if err := checkChoice("the parameter", name, faultParameters...); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkOnce(given, faultParameters...); err != nil {
+		return nil, err
+	}
+	if !given.Has("code") && !given.Has("delay") && !given.Has("answer-delay") {
+		return nil, nil
+	}
+	f = &fault{Code: given.Get("code"), Delay: given.Get("delay"), AnswerDelay: given.Get("answer-delay"),
+		RetryAfter: given.Get("retry-after"), Operation: given.Get("operation")}
+	if given.Has("code") && f.Code != "hangup" && f.Code != "lost" && f.Code != "truncate" {
+		if f.status, err = parseInteger("code", f.Code, 400, 599); err != nil {
+			return nil, invalid("code", f.Code, "an integer from 400 to 599, hangup, lost or truncate")
+		}
+	}
+	var errDelay, errAnswerDelay, errRetryAfter, errSkip, errTimes error
+	f.delay, errDelay = parseDelay(given, "delay")
+	f.answerDelay, errAnswerDelay = parseDelay(given, "answer-delay")
+	_, errRetryAfter = queryInteger(given, "retry-after", 0, 0, 3600)
+	f.Skip, errSkip = queryInteger(given, "skip", 0, 0, math.MaxInt64)
+	f.Times, errTimes = queryInteger(given, "times", 0, 1, math.MaxInt64)
+	return f, cmp.Or(errDelay, errAnswerDelay, errRetryAfter, errSkip, errTimes)
+}
+
+func parseDelay(given url.Values, name string) (time.Duration, error) {
+	if !given.Has(name) {
+		return 0, nil
+	}
+	delay := given.Get(name)
+	seconds, err := strconv.ParseFloat(delay, 64) // which takes signs, exponents and Inf too
+	if err != nil || strings.Trim(delay, "0123456789.") != "" || seconds > 30 {
+		return 0, invalid(name, delay, "a number of seconds from 0 to 30, with decimals if need be")
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// String spells the fault as Preference-Applied, the journal and the log have it.
+func (f *fault) String() string {
+	var list []string
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, name+"="+value)
+		}
+	}
+	add("code", f.Code)
+	add("delay", f.Delay)
+	add("answer-delay", f.AnswerDelay)
+	if f.status != 0 { // otherwise, there is no Error that could have that header
+		add("retry-after", f.RetryAfter)
+	}
+	return strings.Join(list, ", ")
+}
+
+// strikes tells whether the standing fault strikes a request of this operation, and
+// counts the request if the fault is for it. However many requests come at once, it
+// strikes exactly f.Times of them.
+func (f *fault) strikes(operation string) bool {
+	if f.Operation != "" && f.Operation != operation {
+		return false
+	}
+	n := f.met.Add(1)
+	return f.struck(n) > f.struck(n-1)
+}
+
+// struck returns how many of the first met requests the standing fault strikes.
+func (f *fault) struck(met int64) int64 {
+	n := max(met-f.Skip, 0)
+	if f.Times == 0 {
+		return n
+	}
+	return min(n, f.Times)
+}
+
 // entry is a request in the journal, as net/http has read it: nothing is
 // copied or encoded until somebody reads the journal.
 type entry struct {
-	received          time.Time
-	method, url, host string
-	header            map[string][]string
-	chunked           bool // the body came in chunks, which net/http does not keep in header
-	body              []byte
-	status            int    // of the answer, 0 if none was sent
-	fault             string // that struck the request, "" for none
-	size              int    // what the entry counts for maxJournalSize
+	arrived     time.Time
+	method, url string
+	header      map[string][]string
+	body        []byte
+	status      int           // of the answer as it was made; 0 for none
+	took        time.Duration // until the answer was ready
+	message     string        // of the answer if it is an Error
+	fault       string        // that struck the request, "" for none
+	size        int           // what the entry counts for maxJournalSize
 }
 
 // The bounds of the journal: how many entries it keeps, and the bytes of their
@@ -418,7 +430,7 @@ type journal struct {
 
 // add appends e, and drops the oldest entries that are too many.
 func (j *journal) add(e entry) {
-	e.size = len(e.method) + len(e.url) + len(e.host) + len(e.body) + len(e.fault)
+	e.size = len(e.method) + len(e.url) + len(e.body) + len(e.message) + len(e.fault)
 	for name, values := range e.header {
 		for _, value := range values {
 			e.size += len(name) + len(value) + 100
