@@ -1097,12 +1097,12 @@ func FuzzQuery(f *testing.F) {
 	f.Add(fmt.Sprint("after=", m.pets[229].ID)) // the last 20
 	f.Add(fmt.Sprint("limit=100&after=", m.pets[149].ID))
 	h := handlerOf(seedStore(seed))
-	right := regexp.MustCompile(`^(limit=([1-9]\d?|100))?(&?after=[1-9]\d{0,17})?(&?status=(available|pending|sold))?$`)
+	fine := regexp.MustCompile(`^(limit=([1-9]\d?|100)(&|$))?(after=[1-9]\d{0,9}(&|$))?(status=(pending|sold))?$`)
 	f.Fuzz(func(t *testing.T, query string) {
 		r := ask(h, "GET /v1/pets?"+query, "", "")
 		if given, err := url.ParseQuery(query); r.StatusCode == 200 && err == nil {
 			same(t, query, r.String(), m.list(given))
-		} else if r.StatusCode != 400 || r.Header["Link"] != nil || right.MatchString(query) {
+		} else if r.StatusCode != 400 || r.Header["Link"] != nil || fine.MatchString(query) {
 			t.Errorf("%s is answered: %.500s", query, r)
 		}
 	})
