@@ -42,7 +42,6 @@ func TestPage(t *testing.T) {
 			}
 		})
 	}
-
 	run("first sight and the key", func(d *desk) {
 		d.see("header p", "An animal store to test API clients against, at "+d.base+"/v1.", "#door", "", "#table", "",
 			"#headline", "No fault: clients get true answers.", "#count", "1 request from", "#list", "GET 200 / ",
@@ -327,10 +326,11 @@ func TestPage(t *testing.T) {
 			d.send("POST /__admin/reset", `[{"name":"Max","categoryId":1}]`).see("#rows", "1 Max 1 none")
 			d.send("POST /__admin/reset", "").see("#listed", "There are no pets yet.")
 		}
+		d.send("PUT /__admin/fault?code=503", "").see("#headline", "Fault: code=503")
 		signal("-STOP")
-		d.click("#presets button", "#said", "Asking…", "#bar.alarm #headline", "The service has not answered for two",
+		d.click("#end", "#said", "Asking…", "#bar.alarm #headline", "The service has not answered for two",
 			"#end[aria-disabled=true]", "End", "#said.bad", "It is not known whether it was done.")
-		signal("-CONT")
+		signal("-CONT") // the service may still do what was asked of it
 		d.send("DELETE /__admin/fault", "").see("#bar:not(.alarm) #headline", "No fault")
 		d.send("POST /v1/pets", `{"name":"Tom","categoryId":1}`).see("#rows", "1 Tom")
 		signal("-KILL")
