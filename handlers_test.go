@@ -1445,7 +1445,7 @@ func TestResetsAtOnce(t *testing.T) {
 			same(t, "a reset", p.do(t, "POST /__admin/reset").String(), "204")
 		}
 	})
-	p.stayedWithin(t, 500)
+	p.stayedWithin(t, 400) // some 500 if those that wait kept their worlds
 }
 
 // README: development. What random requests find.
