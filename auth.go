@@ -17,10 +17,9 @@ func newKey() string {
 	return fmt.Sprintf("%x", b)
 }
 
-// validateKey refuses a key that a header cannot carry. It accepts the empty one,
-// which stands for a random key.
+// validateKey refuses a key that a header cannot carry. It accepts the empty one, which stands for a random key.
 func validateKey(key string) error {
-	const maxKey = 4096 // bytes; there is room for other headers then
+	const maxKey = 4096 // bytes, of the 64 KiB that all headers may have
 	if len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return fmt.Errorf("PETSTORE_API_KEY must be 1 to %d visible ASCII characters: "+
 			"no space, no control character", maxKey)
@@ -28,46 +27,33 @@ func validateKey(key string) error {
 	return nil
 }
 
-// bearer returns the credential of an Authorization header, or "" if its scheme
-// is not Bearer. The scheme is case-insensitive (RFC 9110, section 11.1).
-func bearer(authorization string) string {
-	scheme, credential, _ := strings.Cut(authorization, " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
+// hideKey returns an Authorization header, or several that are joined, with <API_KEY> in place of the key.
+func hideKey(authorization, key string) string {
+	words := strings.Split(authorization, " ")
+	for i, word := range words {
+		if rest, found := strings.CutPrefix(word, key); found && (rest == "" || rest == ",") {
+			words[i] = "<API_KEY>" + rest
+		}
 	}
-	return strings.TrimLeft(credential, " ")
+	return strings.Join(words, " ")
 }
 
-// hiddenKey stands in the log and in the journal in place of the key.
-const hiddenKey = "<API_KEY>"
-
-// hideKey returns text with <API_KEY> in place of the key. A key below 8
-// characters may be a part of any other word. So it is hidden only where the whole
-// text is a credential: "Bearer test".
-func hideKey(text, key string) string {
-	switch {
-	case len(key) >= 8:
-		return strings.ReplaceAll(text, key, hiddenKey)
-	case bearer(text) == key:
-		return strings.TrimSuffix(text, key) + hiddenKey
-	}
-	return text
-}
-
-// The WWW-Authenticate header of a 401, for no key and for a wrong one (RFC
-// 6750, section 3).
+// The WWW-Authenticate header of a 401, for no key and for a wrong one (RFC 6750, section 3).
 const (
 	challenge         = `Bearer realm="petstore"`
 	wrongKeyChallenge = challenge + `, error="invalid_token"`
 )
 
-// requireKey lets a request through to next only with the API key as its
-// Bearer credential (contract, section 5), and answers 401 otherwise.
+// requireKey lets a request through to next only with the API key as its Bearer credential (contract, section 5),
+// and answers 401 otherwise.
 func requireKey(key string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var given string
 		if headers := r.Header["Authorization"]; len(headers) == 1 {
-			given = bearer(headers[0])
+			scheme, credential, _ := strings.Cut(headers[0], " ")
+			if strings.EqualFold(scheme, "Bearer") { // the case does not matter (RFC 9110, section 11.1)
+				given = strings.TrimLeft(credential, " ")
+			}
 		}
 		switch {
 		case given == "":
@@ -82,8 +68,8 @@ func requireKey(key string, next http.Handler) http.Handler {
 	})
 }
 
-// allowOrigins lets web pages of every origin use the service, without
-// credentials of the browser's own (the Fetch standard's CORS protocol).
+// allowOrigins lets web pages of every origin use the service, without credentials of the browser's own (the Fetch
+// standard's CORS protocol).
 func allowOrigins(w http.ResponseWriter, r *http.Request) {
 	if r.Header["Origin"] != nil {
 		h := w.Header()
@@ -96,7 +82,8 @@ func allowOrigins(w http.ResponseWriter, r *http.Request) {
 // answerPreflight answers OPTIONS, which asks what a web page may send.
 func answerPreflight(w http.ResponseWriter) {
 	h := w.Header()
-	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, DELETE")
+	// No path takes PATCH. A page that sends it is to see the 405.
+	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
 	// To browsers, * stands for all headers but Authorization.
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Prefer, *")
 	h.Set("Access-Control-Max-Age", "600") // seconds

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -30,29 +27,31 @@ import (
 type api struct {
 	key      string
 	seed     *store          // the pets of a new world; nobody may change it
-	latency  time.Duration   // of every request under /v1
+	latency  time.Duration   // of every request under /v1 that has the key
 	stopping context.Context // done when the process is to end
 	log      *slog.Logger
-
-	current atomic.Pointer[world] // set by newServer
-	resetMu sync.Mutex            // resets run one at a time
+	current  atomic.Pointer[world]
 }
 
-// handler returns the service as one handler. This file goes on in the order in
-// which a request passes it.
+// newAPI returns the service with its first world.
+func newAPI(key string, seed *store, latency time.Duration, stopping context.Context, log *slog.Logger) *api {
+	a := &api{key: key, seed: seed, latency: latency, stopping: stopping, log: log}
+	a.current.Store(newWorld(seed))
+	return a
+}
+
+// handler returns the service as one handler. This file goes on in the order in which a request passes it.
 func (a *api) handler() http.Handler {
 	router := newRouter()
 	behindKey := requireKey(a.key, router)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		area, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-		x := &exchange{api: a, r: r, arrived: time.Now(), area: area, world: a.current.Load(), fault: noFault,
-			w: w, answer: buffers.Get().(*bytes.Buffer)}
-		defer x.send()
+		x := &exchange{api: a, world: a.current.Load(), r: r, arrived: time.Now(), w: w, status: 200}
+		defer x.finish()
 		allowOrigins(x, r)
 		switch {
 		case r.Method == http.MethodOptions: // a preflight, which carries no key
 			answerPreflight(x)
-		case x.area == "v1" || x.area == "__admin":
+		case x.isAPI(), x.isAdmin():
 			behindKey.ServeHTTP(x, r)
 		default:
 			router.ServeHTTP(x, r)
@@ -60,66 +59,85 @@ func (a *api) handler() http.Handler {
 	})
 }
 
-// exchange is a request and its answer. As an http.ResponseWriter, it collects
-// the answer: what becomes of it is decided in send.
+// exchange is a request and its answer. As an http.ResponseWriter, it collects the answer: what becomes of it is
+// decided in finish.
 type exchange struct {
 	api     *api
+	world   *world // that the request belongs to, whatever is reset meanwhile
 	r       *http.Request
 	arrived time.Time  // when its headers had come
-	area    string     // the first segment of the path: the "v1" in /v1/pets
-	world   *world     // that the request belongs to; reset and send set it to nil
 	body    []byte     // of the request, once it is read
-	query   url.Values // of a request that has reached its operation
-	fault   *fault     // that strikes the request, or noFault
+	query   url.Values // parsed; nil without one
+	fault   fault      // that strikes the request, or the empty one
 
-	w      http.ResponseWriter // of net/http: send writes to it; before, only its Header is used
-	status int                 // of the answer; 0 is no answer, and the connection is closed
-	answer *bytes.Buffer       // its body
+	w       http.ResponseWriter // of net/http: finish writes to it; before, only its Header is used
+	status  int                 // of the answer: 200 at first; 0 for none, and finish closes the connection
+	answer  []byte              // its body
+	message string              // of an Error, or why there is no answer
 }
 
-var noFault = &fault{}
+func (x *exchange) Header() http.Header { return x.w.Header() }
 
-// buffers are for the bodies of answers. Without them, a page of 100 pets takes a
-// seventh more time.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// WriteHeader begins the answer anew: what an operation that has failed had written of its body is dropped.
+func (x *exchange) WriteHeader(status int) { x.status, x.answer = status, x.answer[:0] }
 
-func (x *exchange) Header() http.Header         { return x.w.Header() }
-func (x *exchange) WriteHeader(status int)      { x.status = status }
-func (x *exchange) Write(p []byte) (int, error) { return x.answer.Write(p) }
+func (x *exchange) Write(p []byte) (int, error) {
+	x.answer = append(x.answer, p...)
+	return len(p), nil
+}
 
-// route is an operation, and the http.Handler of the requests for it. Its name
-// is that in the contract and in api/openapi.json.
+// tell notes the message of an Error: see writeError.
+func (x *exchange) tell(message string) { x.message = message }
+
+func (x *exchange) isAPI() bool   { return x.isUnder("/v1") }
+func (x *exchange) isAdmin() bool { return x.isUnder("/__admin") }
+
+func (x *exchange) isUnder(root string) bool {
+	return x.r.URL.Path == root || strings.HasPrefix(x.r.URL.Path, root+"/")
+}
+
+// pagePrefer is the Prefer header of the page's own requests under /v1. The delay of nothing spares them the
+// standing fault.
+const pagePrefer = "delay=0, by=page"
+
+// isOfClient tells whether the journal and the log have the request. To look on, by the page or otherwise, changes
+// nothing there, nor do the preflights of browsers.
+func (x *exchange) isOfClient() bool {
+	isAside := x.isAdmin() || slices.Contains([]string{"/", "/openapi.json", "/healthz"}, x.r.URL.Path)
+	return !isAside && x.r.Method != http.MethodOptions && strings.Join(x.r.Header["Prefer"], "\n") != pagePrefer
+}
+
+// route is an operation, and the http.Handler of the requests for it. Its name is that in the contract and in
+// api/openapi.json.
 type route struct {
 	operation, pattern string
+	parameters         []string // of the query
 	do                 func(*exchange) error
 }
 
-// routes returns the routes of the service; it is no variable, as setFault reads
-// it. A path has the methods that are listed here; its other methods are answered
-// 405, and other paths 404.
-func routes() []route {
-	return []route{
-		{"listPets", "GET /v1/pets", (*exchange).listPets},
-		{"createPet", "POST /v1/pets", (*exchange).createPet},
-		{"getPet", "GET /v1/pets/{petId}", (*exchange).getPet},
-		{"", "GET /v1/store/orders", (*exchange).listOrders},
-		{"reset", "POST /__admin/reset", (*exchange).reset},
-		{"showFault", "GET /__admin/fault", (*exchange).showFault},
-		{"setFault", "PUT /__admin/fault", (*exchange).setFault},
-		{"clearFault", "DELETE /__admin/fault", (*exchange).clearFault},
-		{"showJournal", "GET /__admin/requests", (*exchange).showJournal},
-		{"clearJournal", "DELETE /__admin/requests", (*exchange).clearJournal},
-		{"", "GET /healthz", static("application/json", []byte(`{"status":"ok"}`+"\n"))},
-		{"", "GET /openapi.json", static("application/json", openAPI)},
-		{"", "GET /{$}", static("text/html; charset=utf-8", indexHTML)},
-	}
+// routes are those of the service. A path has the methods that are listed here, and HEAD beside GET; its other methods
+// are answered 405, and other paths 404.
+var routes = []route{
+	{"listPets", "GET /v1/pets", listParameters, (*exchange).listPets},
+	{"createPet", "POST /v1/pets", nil, (*exchange).createPet},
+	{"getPet", "GET /v1/pets/{petId}", nil, (*exchange).getPet},
+	{"", "GET /v1/store/orders", nil, (*exchange).listOrders},
+	{"reset", "POST /__admin/reset", nil, (*exchange).reset},
+	{"showFault", "GET /__admin/fault", nil, (*exchange).showFault},
+	{"setFault", "PUT /__admin/fault", faultParameters, (*exchange).setFault},
+	{"clearFault", "DELETE /__admin/fault", nil, (*exchange).clearFault},
+	{"showJournal", "GET /__admin/requests", nil, (*exchange).showJournal},
+	{"clearJournal", "DELETE /__admin/requests", nil, (*exchange).clearJournal},
+	{"", "GET /healthz", nil, static("application/json", []byte(`{"status":"ok"}`+"\n"))},
+	{"", "GET /openapi.json", nil, static("application/json", openAPI)},
+	{"", "GET /{$}", nil, static("text/html; charset=utf-8", indexHTML)},
 }
 
 // newRouter returns the handler of all routes, and of what has none.
 func newRouter() http.Handler {
 	mux := http.NewServeMux()
 	methods := map[string][]string{} // by the path of a pattern
-	for _, rt := range routes() {
+	for _, rt := range routes {
 		mux.Handle(rt.pattern, rt)
 		method, target, _ := strings.Cut(rt.pattern, " ")
 		methods[target] = append(methods[target], method)
@@ -143,50 +161,43 @@ func newRouter() http.Handler {
 }
 
 // ServeHTTP answers the request of w, which is its exchange.
-func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (rt route) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	x := w.(*exchange)
-	x.r = r // with the petId that the mux has found
-	err := rt.prepare(x)
-	if err == nil {
-		err = rt.do(x)
-	}
-	if err != nil && err != errNoAnswer {
-		writeError(x, asError(codeInvalidParameter, err))
+	err := rt.serve(x)
+	var e Error
+	switch {
+	case errors.As(err, &e):
+		e.Message = err.Error() // with what was wrapped around it
+		writeError(x, e)
+	case err != nil:
+		panic(err) // a bug: no client should see what it says
 	}
 }
 
-// errNoAnswer leaves the status of the exchange at 0: there is no answer.
-var errNoAnswer = errors.New("no answer")
-
-// prepare does what every route does before its operation, in this order.
-func (rt route) prepare(x *exchange) (err error) {
+// serve does what every route does first, in this order, and then the operation.
+func (rt route) serve(x *exchange) error {
 	if err := x.readBody(); err != nil {
 		return err
 	}
-	maps.Copy(x.Header(), operationHeaders[rt.operation])
-	if x.area == "v1" {
-		if err := x.wait(x.api.latency); err != nil {
-			return err
-		}
+	if x.isAPI() {
+		maps.Copy(x.Header(), operationHeaders[rt.operation])
+		x.wait(x.api.latency)
 		if err := x.applyFault(rt.operation); err != nil {
 			return err
 		}
 	}
-	// URL.Query would drop what is malformed. A wrong path or method, which has a
-	// route without a pattern, is told first.
-	if x.query, err = url.ParseQuery(x.r.URL.RawQuery); err != nil && rt.pattern != "" {
-		return fmt.Errorf("the query is malformed: %w", err)
+	if err := x.parseQuery(rt); err != nil {
+		return asError(codeInvalidParameter, err)
 	}
-	return nil
+	return rt.do(x)
 }
 
 // maxBody is the size of the largest request body, in bytes.
 const maxBody = 64 << 10
 
-// readBody reads the body of a request under /v1 or /__admin. net/http notices
-// that a client has left only once the body is read.
+// readBody reads the body of the request. net/http notices that a client has left only once the body is read.
 func (x *exchange) readBody() (err error) {
-	if x.r.ContentLength == 0 || x.area != "v1" && x.area != "__admin" {
+	if x.r.ContentLength == 0 {
 		return nil
 	}
 	if x.r.ContentLength <= maxBody { // a longer one is refused without a wait for it
@@ -199,7 +210,7 @@ func (x *exchange) readBody() (err error) {
 		err = Error{codeInvalidBody, "the body is cut short or badly chunked", 400}
 	case x.r.ContentLength > maxBody || len(x.body) > maxBody:
 		x.Header().Set("Connection", "close") // net/http would read on before it sends the answer
-		err = newError(413, fmt.Sprintf("the body is over %d bytes", maxBody))
+		err = newError(413, fmt.Sprintf("the body is over %d bytes; a larger seed goes into a file: -seed", maxBody))
 	default:
 		return nil
 	}
@@ -207,19 +218,19 @@ func (x *exchange) readBody() (err error) {
 	return err
 }
 
-// operationHeaders are on all answers of an operation. getPet is deprecated since
-// 20 November 2026 (RFC 9745), to be removed in 2030 (RFC 8594; contract, section 9).
+// operationHeaders are on all answers of an operation. getPet is deprecated since 20 November 2026 (RFC 9745), to
+// be removed in 2030 (RFC 8594; contract, section 9).
 var operationHeaders = map[string]http.Header{"getPet": {
 	"Deprecation": {"@1795132800"},
 	"Sunset":      {"Thu, 05 Dec 2030 00:00:00 GMT"},
 	"Link":        {`</v1/pets>; rel="successor-version"`},
 }}
 
-// wait holds the request up for d, or until its world or the process ends. If
-// the client leaves meanwhile, there is no answer.
-func (x *exchange) wait(d time.Duration) error {
+// wait holds the request up for d, or until its world or the process ends. If the client leaves meanwhile, there is
+// no answer.
+func (x *exchange) wait(d time.Duration) {
 	if d == 0 {
-		return nil
+		return
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -228,59 +239,37 @@ func (x *exchange) wait(d time.Duration) error {
 	case <-x.world.over:
 	case <-x.api.stopping.Done():
 	case <-x.r.Context().Done():
-		return errNoAnswer
+		x.message = "the client left before its answer"
+		panic(http.ErrAbortHandler)
 	}
-	return nil
 }
 
-// applyFault finds the fault of a request under /v1: what its Prefer header asks
-// for or, if that has neither code nor delay, the standing fault. It does what a
-// fault does before the operation; send does the rest.
+// applyFault finds the fault of a request under /v1: what its Prefer header asks for or, if that has neither code
+// nor delay, the standing fault. It does what the fault does before the operation and instead of it.
 func (x *exchange) applyFault(operation string) error {
 	f, err := parsePrefer(x.r.Header["Prefer"])
 	if err != nil {
-		return err
+		return asError(codeInvalidParameter, err)
 	}
-	if f != nil {
+	if f != (fault{}) {
 		x.Header().Set("Preference-Applied", f.String())
-	} else if f = x.world.standing.Load(); f == nil || !f.strikes(operation) {
-		return nil
+	} else if standing := x.world.standing.Load(); standing != nil && standing.strikes(operation) {
+		f = standing.fault
 	}
 	x.fault = f
-	if err := x.wait(f.delay); err != nil {
-		return err
-	}
+	x.wait(f.delay)
 	switch {
 	case f.Code == "hangup":
-		return errNoAnswer
+		panic(http.ErrAbortHandler)
 	case f.status != 0:
 		return simulatedError(f, x.Header())
 	}
 	return nil
 }
 
-// parsePrefer returns the fault that Prefer headers ask for, or nil. The first of
-// each preference counts (RFC 7240, section 2), and unknown ones are ignored, as
-// are parameters behind a semicolon. A comma in quotes is taken as any other.
-func parsePrefer(headers []string) (*fault, error) {
-	if len(headers) == 0 { // as in nearly all requests
-		return nil, nil
-	}
-	given := url.Values{}
-	for _, preference := range strings.Split(strings.Join(headers, ","), ",") {
-		preference, _, _ = strings.Cut(preference, ";")
-		name, value, _ := strings.Cut(preference, "=")
-		name = strings.ToLower(strings.Trim(name, " \t"))
-		if slices.Contains(preferences, name) && !given.Has(name) {
-			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
-		}
-	}
-	return parseFault(given)
-}
-
-// simulatedError is the Error that a fault answers with. It sets the headers of the
-// Error too. A simulated 401 is that of a wrong key.
-func simulatedError(f *fault, h http.Header) Error {
+// simulatedError is the Error that a fault answers with. It sets the headers of the Error too. A simulated 401 is
+// that of a wrong key.
+func simulatedError(f fault, h http.Header) Error {
 	e := newError(int(f.status), "this error is simulated, as was asked for")
 	if e.Status == 401 {
 		e.Code = codeInvalidToken
@@ -294,6 +283,34 @@ func simulatedError(f *fault, h http.Header) Error {
 	return e
 }
 
+// parseQuery parses the query, and refuses a parameter that is given twice. Under /__admin, it refuses those that
+// the route does not take, so that a forgotten "-X PUT" is told. Elsewhere they are ignored: clients may be newer
+// than the service.
+func (x *exchange) parseQuery(rt route) (err error) {
+	if x.r.URL.RawQuery == "" || rt.pattern == "" { // without a pattern, it is refusePath or refuseMethod
+		return nil
+	}
+	if x.query, err = url.ParseQuery(x.r.URL.RawQuery); err != nil { // URL.Query would drop what is malformed
+		return fmt.Errorf("the query is malformed: %w", err)
+	}
+	for _, name := range rt.parameters {
+		if n := len(x.query[name]); n > 1 {
+			return invalid(name, fmt.Sprintf("given %d times", n), "given once")
+		}
+	}
+	if !x.isAdmin() || len(x.query) == 0 {
+		return nil
+	}
+	for _, pair := range strings.Split(x.query.Encode(), "&") { // which sorts them: the same one is told each time
+		name, _, _ := strings.Cut(pair, "=")
+		if !slices.Contains(rt.parameters, name) {
+			return fmt.Errorf("%s does not take the parameter %s; PUT /__admin/fault (curl -X PUT) takes %s",
+				rt.pattern, shorten(name), strings.Join(faultParameters, ", "))
+		}
+	}
+	return nil
+}
+
 // refuseMethod answers 405 on a path with these methods.
 func refuseMethod(methods string) func(*exchange) error {
 	return func(x *exchange) error {
@@ -303,30 +320,18 @@ func refuseMethod(methods string) func(*exchange) error {
 }
 
 func refusePath(x *exchange) error {
-	hint := "the API is at /v1/pets, its description at /openapi.json, and a page for browsers at /"
-	switch x.area {
-	case "v1":
-		hint = "the pets are at /v1/pets, without a slash at the end; /__admin is not under /v1"
-	case "__admin":
-		hint = "there are /__admin/reset, /__admin/fault and /__admin/requests"
-	}
-	return newError(404, "no such path; "+hint)
+	return newError(404, "no such path: "+shorten(x.r.URL.Path)+"; the API is at /v1/pets, with no slash at the end; "+
+		"there are /__admin/reset, /__admin/fault and /__admin/requests too, /openapi.json, and a page at /")
 }
 
-// The limit of listPets, without one and at most (contract, section 8), and the
-// length of the longest page, in bytes. No pet takes more than half of that.
-const (
-	defaultLimit = 20
-	maxLimit     = 100
-	maxPage      = 256 << 10
-)
+// The limit of listPets, without one and at most (contract, section 8).
+const defaultLimit, maxLimit = 20, 100
 
-// listParameters are those of listPets. The link to the next page sets the first.
-var listParameters = []string{"after", "limit", "status"}
+// listParameters are those of listPets. A link to the next page keeps all but after.
+var listParameters = []string{"limit", "status", "after"}
 
-// listPets answers a page of pets in ascending order of id and, when more
-// follow, a Link to the next page (contract, section 4.1; RFC 8288). The page
-// ends at limit pets, or where it would be longer than maxPage.
+// listPets answers a page of pets in ascending order of id and, when more follow, a Link to the next page
+// (contract, section 4.1; RFC 8288).
 func (x *exchange) listPets() error {
 	limit, errLimit := queryInteger(x.query, "limit", defaultLimit, 1, maxLimit)
 	after, errAfter := queryInteger(x.query, "after", 0, math.MinInt64, math.MaxInt64)
@@ -334,35 +339,39 @@ func (x *exchange) listPets() error {
 	if x.query.Has("status") {
 		status, errStatus = parseStatus(x.query.Get("status"))
 	}
-	errOnce := checkOnce(x.query, listParameters...)
-	if err := cmp.Or(errOnce, errLimit, errAfter, errStatus); err != nil {
-		return err
+	if err := cmp.Or(errLimit, errAfter, errStatus); err != nil {
+		return asError(codeInvalidParameter, err)
 	}
-	pets, n := x.world.pets.list(status, after), 0
-	x.answer.WriteByte('[')
-	for ; n < len(pets) && n < int(limit); n++ {
-		if x.answer.Len()+len(",")+len(pets[n].json)+len("]\n") > maxPage {
-			break
+	pets := x.world.pets.list(status, after)
+	if int64(len(pets)) > limit {
+		pets = pets[:limit]
+		x.Header().Set("Link", nextPage(x.query, pets[limit-1].id))
+	}
+	size := len("[]\n")
+	for _, p := range pets {
+		size += len(p.json) + len(",")
+	}
+	page := append(make([]byte, 0, size), '[')
+	for i, p := range pets {
+		if i > 0 {
+			page = append(page, ',')
 		}
-		if n > 0 {
-			x.answer.WriteByte(',')
-		}
-		x.answer.Write(pets[n].json)
+		page = append(page, p.json...)
 	}
-	if n < len(pets) {
-		x.Header().Set("Link", nextPage(x.query, pets[n-1].id))
-	}
-	writeJSON(x, 200, []byte("]")) // the end of what the answer has already
+	x.Header().Set("Content-Type", "application/json")
+	x.answer = append(page, "]\n"...)
 	return nil
 }
 
 // nextPage is the Link to the page behind the pet with the id after.
 func nextPage(query url.Values, after int64) string {
-	kept := url.Values{}
-	for _, name := range listParameters[1:] {
-		kept[name] = query[name]
+	link := "</v1/pets?"
+	for _, name := range listParameters {
+		if name != "after" && query.Has(name) {
+			link += name + "=" + url.QueryEscape(query.Get(name)) + "&"
+		}
 	}
-	return fmt.Sprintf(`</v1/pets?%safter=%d>; rel="next"`, strings.TrimPrefix(kept.Encode()+"&", "&"), after)
+	return link + "after=" + strconv.FormatInt(after, 10) + `>; rel="next"`
 }
 
 // createPet adds a pet (contract, section 4.2).
@@ -383,16 +392,14 @@ func (x *exchange) createPet() error {
 	return nil
 }
 
-// checkContentType refuses a body that is not JSON in UTF-8, as far as its
-// headers tell. A body without Content-Type is taken as JSON.
+// checkContentType refuses a body that is not JSON in UTF-8, as far as its headers tell. A body without
+// Content-Type is taken as JSON.
 func checkContentType(h http.Header) error {
-	given, coding := strings.Join(h["Content-Type"], ", "), strings.Join(h["Content-Encoding"], ", ")
+	coding := strings.Join(h["Content-Encoding"], ", ")
 	if coding != "" && !strings.EqualFold(coding, "identity") {
 		return newError(415, invalid("Content-Encoding", coding, "left out").Error())
 	}
-	if given == "" || given == "application/json" {
-		return nil
-	}
+	given := cmp.Or(strings.Join(h["Content-Type"], ", "), "application/json")
 	media, params, err := mime.ParseMediaType(given) // an error if there are two
 	charset := cmp.Or(params["charset"], "utf-8")
 	if err != nil || media != "application/json" || !strings.EqualFold(charset, "utf-8") {
@@ -406,41 +413,32 @@ func checkContentType(h http.Header) error {
 func (x *exchange) getPet() error {
 	id, err := parseInteger("petId", x.r.PathValue("petId"), math.MinInt64, math.MaxInt64)
 	if err != nil {
-		return err
+		return asError(codeInvalidParameter, err)
 	}
-	p := x.world.pets.get(id)
-	if p == nil {
-		return newError(404, fmt.Sprintf("there is no pet %d", id))
+	if p := x.world.pets.get(id); p != nil {
+		writeJSON(x, 200, p.json)
+		return nil
 	}
-	writeJSON(x, 200, p.json)
-	return nil
+	return newError(404, fmt.Sprintf("there is no pet %d", id))
 }
 
-// listOrders stands for the path that the contract names in section 4.4
-// without showing its payload.
+// listOrders stands for the path that the contract names in section 4.4 without showing its payload.
 func (x *exchange) listOrders() error {
 	return newError(501, "the contract names this operation and shows no payload for it")
 }
 
-// reset starts a new world, with the pets of the process's seed or with those of
-// the body, a seed too. Resets run one at a time, so that few copies of a large seed
-// are in memory at once.
-func (x *exchange) reset() error {
-	x.world = nil // it may be over before its turn comes, and should not stay in memory
-	x.api.resetMu.Lock()
-	defer x.api.resetMu.Unlock()
+// reset starts a new world, with the pets of the process's seed or with those of the body, a seed too.
+func (x *exchange) reset() (err error) {
 	seed := x.api.seed
 	if len(x.body) > 0 {
-		err := checkContentType(x.r.Header)
-		if err != nil {
+		if err := checkContentType(x.r.Header); err != nil {
 			return err
 		}
 		if seed, err = readSeed(x.body); err != nil {
 			return asError(codeInvalidBody, err)
 		}
 	}
-	old := x.api.current.Swap(newWorld(seed))
-	close(old.over)
+	close(x.api.current.Swap(newWorld(seed)).over) // that of the old world
 	x.WriteHeader(204)
 	return nil
 }
@@ -449,34 +447,17 @@ func (x *exchange) reset() error {
 func (x *exchange) showFault() error {
 	body := []byte("{}")
 	if f := x.world.standing.Load(); f != nil {
-		met := f.met.Load()
-		body = encode(struct {
-			*fault
-			Met    int64 `json:"met"`    // how many requests it was for
-			Struck int64 `json:"struck"` // how many of them it struck
-		}{f, met, f.struck(met)})
+		body = f.encode()
 	}
 	writeJSON(x, 200, body)
 	return nil
 }
 
-// setFault replaces the standing fault, and answers as showFault does. It can be
-// for the operations of the contract, which are those under /v1.
+// setFault replaces the standing fault, and answers as showFault does.
 func (x *exchange) setFault() error {
-	var operations []string
-	for _, rt := range routes() {
-		if rt.operation != "" && strings.Contains(rt.pattern, " /v1/") {
-			operations = append(operations, rt.operation)
-		}
-	}
-	f, err := parseFault(x.query)
-	if err == nil && f == nil {
-		err = errors.New("code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
-	} else if err == nil && x.query.Has("operation") {
-		err = checkChoice("operation", f.Operation, operations...)
-	}
+	f, err := parseStandingFault(x.query)
 	if err != nil {
-		return err
+		return asError(codeInvalidParameter, err)
 	}
 	x.world.standing.Store(f)
 	return x.showFault()
@@ -491,39 +472,17 @@ func (x *exchange) clearFault() error {
 // showJournal answers the journal, one request a line.
 func (x *exchange) showJournal() error {
 	entries, total := x.world.journal.all()
-	x.answer.WriteString(`{"requests":[`)
+	x.Header().Set("Content-Type", "application/json")
+	io.WriteString(x, `{"requests":[`)
 	for i, e := range entries {
 		if i > 0 {
-			x.answer.WriteByte(',')
+			io.WriteString(x, ",")
 		}
-		x.answer.WriteByte('\n')
-		x.answer.Write(encodeEntry(e, x.api.key))
+		io.WriteString(x, "\n")
+		x.Write(encode(e))
 	}
-	writeJSON(x, 200, fmt.Appendf(nil, "\n"+`],"meta":{"total":%d}}`, total))
+	fmt.Fprintf(x, "\n"+`],"meta":{"total":%d}}`+"\n", total)
 	return nil
-}
-
-// encodeEntry returns an entry of the journal as JSON, without the key.
-func encodeEntry(e entry, key string) []byte {
-	headers := map[string]string{}
-	for name, values := range e.header {
-		headers[name] = hideKey(strings.Join(values, ", "), key)
-	}
-	return encode(struct {
-		Time    string            `json:"time"` // when it came
-		Method  string            `json:"method"`
-		URL     string            `json:"url"`
-		Headers map[string]string `json:"headers"`
-		Body    string            `json:"body"`
-		Status  int               `json:"status"`
-		Seconds float64           `json:"seconds"`
-		Error   string            `json:"error,omitempty"`
-		Fault   string            `json:"fault,omitempty"`
-	}{
-		e.arrived.UTC().Format("2006-01-02T15:04:05.000Z"), e.method, hideKey(e.url, key), headers,
-		hideKey(string(e.body), key), e.status, math.Round(e.took.Seconds()*1000) / 1000,
-		hideKey(e.message, key), hideKey(e.fault, key),
-	})
 }
 
 func (x *exchange) clearJournal() error {
@@ -543,74 +502,108 @@ var (
 func static(contentType string, body []byte) func(*exchange) error {
 	return func(x *exchange) error {
 		x.Header().Set("Content-Type", contentType)
-		x.WriteHeader(200)
 		x.Write(body)
 		return nil
 	}
 }
 
-// send runs last: it records the request and sends its answer, or does with the
-// answer what the fault asks for.
-func (x *exchange) send() {
-	if v := recover(); v != nil {
+// finish runs last: it records the request and sends its answer, or does with the answer what the fault asks for.
+func (x *exchange) finish() {
+	code := x.fault.Code
+	switch v := recover(); v {
+	case nil:
+	case http.ErrAbortHandler: // a hangup, or the client has left
+		code = "hangup"
+	default: // a bug
 		x.api.log.Error("panic", "value", v, "stack", string(debug.Stack()))
-		x.answer.Reset()
 		writeError(x, newError(500, "the service has a bug; its log tells where"))
 	}
-	body := x.answer.Bytes()
-	var e Error
-	if x.status >= 400 {
-		json.Unmarshal(body, &e) // cannot fail: all answers with such a status are Errors
+	cut := false
+	switch code {
+	case "hangup", "lost":
+		x.status = 0
+	case "html":
+		x.answerAsGateway()
+	case "truncate", "stall":
+		cut = true
+		if len(x.answer) < 2 || x.r.Method == http.MethodHead { // there is no body to cut
+			x.status = 0
+		}
 	}
-	truncate := x.fault.Code == "truncate"
-	if x.fault.Code == "lost" || truncate && (len(body) == 0 || x.r.Method == http.MethodHead) {
-		x.status = 0 // where there is no body, half of it is nothing
+	x.record()
+	x.wait(x.fault.answerDelay)
+	if x.status != 0 {
+		x.send(cut)
 	}
-	x.record(e.Message)
-	if x.wait(x.fault.answerDelay) != nil {
-		x.status = 0 // the client has left
+	if code == "stall" {
+		x.wait(maxWait)
 	}
-	x.world = nil // otherwise, a slow reader would keep an old world in memory
 	if x.status == 0 {
 		panic(http.ErrAbortHandler) // net/http closes the connection, and logs nothing
 	}
-	if x.status != 204 {
-		// Otherwise, net/http would send a body over 2 KiB in chunks.
-		x.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	}
-	x.w.WriteHeader(x.status)
-	if truncate {
-		body = body[:len(body)/2] // net/http closes the connection behind a body that is too short
-	}
-	x.w.Write(body)
-	if x.answer.Cap() <= maxPage { // that of a journal may be many times larger
-		x.answer.Reset()
-		buffers.Put(x.answer)
-	}
 }
 
-// record puts the request into the journal, and logs it on one line, without the
-// key. message is that of the answer if it is an Error.
-func (x *exchange) record(message string) {
-	if x.area == "__admin" || x.area == "healthz" {
+// answerAsGateway replaces the answer by what a gateway answers for a service that it cannot reach, and drops the
+// headers of the operation.
+func (x *exchange) answerAsGateway() {
+	maps.DeleteFunc(x.Header(), func(name string, _ []string) bool {
+		return name != "Preference-Applied" && !strings.HasPrefix(name, "Access-Control-")
+	})
+	x.Header().Set("Content-Type", "text/html")
+	x.WriteHeader(502)
+	io.WriteString(x, "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n")
+}
+
+// send sends the answer, or the first half of its body.
+func (x *exchange) send(cut bool) {
+	if x.status != 204 {
+		// Otherwise, net/http would send a body over 2 KiB in chunks.
+		x.Header().Set("Content-Length", strconv.Itoa(len(x.answer)))
+	}
+	x.w.WriteHeader(x.status)
+	if !cut {
+		x.w.Write(x.answer)
 		return
 	}
-	// net/http has taken these two out of the headers.
+	// As Content-Length tells the whole length, net/http closes the connection behind the half, once finish has ended.
+	x.w.Write(x.answer[:len(x.answer)/2])
+	http.NewResponseController(x.w).Flush()
+}
+
+// record puts the request into the journal, and logs it on one line.
+func (x *exchange) record() {
+	if !x.isOfClient() {
+		return
+	}
+	headers := make(map[string]string, len(x.r.Header)+1)
+	for name, values := range x.r.Header {
+		headers[name] = strings.Join(values, ", ")
+	}
+	if authorization, found := headers["Authorization"]; found {
+		headers["Authorization"] = hideKey(authorization, x.api.key)
+	}
+	// net/http has taken Host and Transfer-Encoding out of the headers.
 	if x.r.Host != "" {
-		x.r.Header["Host"] = []string{x.r.Host}
+		headers["Host"] = x.r.Host
 	}
 	if x.r.TransferEncoding != nil {
-		x.r.Header["Transfer-Encoding"] = x.r.TransferEncoding
+		headers["Transfer-Encoding"] = strings.Join(x.r.TransferEncoding, ", ")
 	}
-	e := entry{arrived: x.arrived, method: x.r.Method, url: x.r.RequestURI, header: x.r.Header, body: x.body,
-		status: x.status, took: time.Since(x.arrived), message: message, fault: x.fault.String()}
+	e := entry{
+		Time: timestamp{x.arrived}, Method: x.r.Method, URL: x.r.RequestURI, Headers: headers, Body: string(x.body),
+		Status: x.status, Seconds: math.Round(time.Since(x.arrived).Seconds()*1000) / 1000,
+		Answer: string(x.answer[:min(len(x.answer), maxAnswer)]), Error: x.message, Fault: x.fault.String(),
+	}
 	x.world.journal.add(e)
-	attrs := []any{"method", e.method, "path", hideKey(e.url, x.api.key), "status", e.status}
-	if e.message != "" {
-		attrs = append(attrs, "error", hideKey(e.message, x.api.key))
+	if !x.api.log.Enabled(x.r.Context(), slog.LevelInfo) {
+		return
 	}
-	if e.fault != "" {
-		attrs = append(attrs, "fault", hideKey(e.fault, x.api.key))
+	attrs := []any{"method", e.Method, "path", e.URL, "status", e.Status}
+	if e.Error != "" {
+		attrs = append(attrs, "error", e.Error)
+	}
+	if e.Fault != "" {
+		attrs = append(attrs, "fault", e.Fault)
 	}
 	x.api.log.Info("request", attrs...)
 }

@@ -1,6 +1,6 @@
-// Petstore is the animal store service as one process that keeps its pets in
-// memory: a demo backend, and a test double for its clients. README.md tells how
-// to use it. The contract, which comments cite by its sections, is api/contract.md.
+// Petstore is the animal store service as one process that keeps its pets in memory: a demo backend, and a test
+// double for its clients. README.md tells how to use it. The contract, which comments cite by its sections, is
+// api/contract.md.
 package main
 
 import (
@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,6 +30,8 @@ const version = "1.0.0"
 
 func main() {
 	signal.Ignore(syscall.SIGPIPE) // otherwise, a closed standard error would end the process
+	// signal.NotifyContext would have to be stopped before a second signal could end the process. Then a SIGINT that
+	// was ignored at the start, as in "petstore &" of a script, would be ignored again.
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -43,9 +44,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run serves until ctx ends and returns the exit code of the process: 0 when it
-// was stopped or only asked for help or version, 2 for wrong flags and arguments,
-// and 1 for everything else that fails, such as a bad -addr or -seed.
+// run serves until ctx ends and returns the exit code of the process: 0 when it was stopped or only asked for help
+// or version, 2 for wrong flags and arguments, and 1 for everything else that fails, such as a bad -addr or -seed.
 func run(ctx context.Context, args []string, getenv func(string) string,
 	stdin io.Reader, stdout, stderr io.Writer) int {
 	fail := func(code int, err error) int {
@@ -60,14 +60,7 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	quiet := flags.Bool("quiet", false, "log no requests, but warnings and errors")
 	untilEOF := flags.Bool("stdin", false, "stop when standard input ends, as it does when the starter ends")
 	showVersion := flags.Bool("version", false, "print the version of the interface, and exit")
-	var latency time.Duration
-	flags.Func("latency", "delay requests under /v1 with the key by this `duration`, up to 30s",
-		func(given string) (err error) {
-			if latency, err = time.ParseDuration(given); err != nil || latency < 0 || latency > 30*time.Second {
-				return errors.New("it must be a duration from 0s to 30s, as 150ms or 2s")
-			}
-			return nil
-		})
+	latency := durationFlag(flags, "latency", "delay requests under /v1 with the key by this `duration`, up to 30s")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		flags.SetOutput(stderr)
@@ -123,29 +116,49 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 		notice = fmt.Sprintf(banner, key, root, root, key)
 	}
 	withinASecond(func() { io.WriteString(stderr, notice) })
-	srv := newServer(&api{key: key, seed: seed, latency: latency, stopping: ctx, log: log})
-	defer srv.Close()
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(errorListener{ln.(*net.TCPListener)}) }()
-	if _, err := fmt.Fprintln(stdout, root+"/v1"); err != nil {
-		return fail(1, fmt.Errorf("cannot print the base URL: %w", err))
-	}
-	select {
-	case err := <-served:
+	if err := serve(ln, newAPI(key, seed, *latency, ctx, log), stdout); err != nil {
 		return fail(1, err)
-	case <-ctx.Done():
 	}
-	log.Info("stopping; a second signal ends the process at once", "limit", stopTimeout)
-	grace, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	srv.Shutdown(grace)
 	return 0
 }
 
-const usage = `Petstore serves the animal store API until it gets SIGINT or SIGTERM, or its
-standard input ends if -stdin is given. Once it accepts connections, it prints
-its base URL on standard output. Beside the API, it serves a page for browsers
-at / and a description for tools at /openapi.json.
+// serve serves a on ln and prints its base URL. It returns nil once a is stopping and has answered what was in
+// flight.
+func serve(ln net.Listener, a *api, stdout io.Writer) error {
+	srv := newServer(a)
+	defer srv.Close()
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(ln) }()
+	if _, err := fmt.Fprintln(stdout, rootURL(ln.Addr())+"/v1"); err != nil {
+		return fmt.Errorf("cannot print the base URL: %w", err)
+	}
+	select {
+	case err := <-served:
+		return err
+	case <-a.stopping.Done():
+	}
+	a.log.Info("stopping; a second signal ends the process at once", "limit", stopTimeout)
+	grace, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	srv.Shutdown(grace)
+	return nil
+}
+
+// durationFlag defines a flag for a duration up to maxWait.
+func durationFlag(flags *flag.FlagSet, name, usage string) *time.Duration {
+	d := new(time.Duration)
+	flags.Func(name, usage, func(given string) (err error) {
+		if *d, err = time.ParseDuration(given); err != nil || *d < 0 || *d > maxWait {
+			return fmt.Errorf("it must be a duration from 0s to %v, such as 150ms or 2s", maxWait)
+		}
+		return nil
+	})
+	return d
+}
+
+const usage = `Petstore serves the animal store API until it gets SIGINT or SIGTERM. Once it
+accepts connections, it prints its base URL on standard output. A page for
+browsers is at /, and a description for tools at /openapi.json.
 
 Usage: petstore [flags]
 
@@ -157,12 +170,12 @@ Environment:
 Flags:
 `
 
-// memoryLimit, in bytes, is where the garbage collector begins to run more often
-// than GOGC says. A full store stays below it.
+// memoryLimit, in bytes, is where the garbage collector begins to run more often than GOGC says. A full store stays
+// below it.
 const memoryLimit = 456 << 20
 
-// banner is for a run with a random key: a curl line and a link to paste. A
-// browser does not send what follows the #.
+// banner is for a run with a random key: a curl line and a link to paste. A browser does not send what follows the
+// #.
 const banner = `PETSTORE_API_KEY is not set, so this run has a key of its own:
 
     curl -H 'Authorization: Bearer %s' %s/v1/pets
@@ -175,20 +188,15 @@ func readSeedFile(name string) (*store, error) {
 	if name == "" {
 		return newStore(), nil
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxSeed+1))
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
 	seed, err := readSeed(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	return seed, nil
+	return seed, err
 }
 
 // listenAt listens on addr. Its errors say how to write addr instead.
@@ -198,9 +206,7 @@ func listenAt(addr string) (net.Listener, error) {
 			"write -addr 127.0.0.1:8080, or -addr :8080 for every interface")
 	}
 	ln, err := net.Listen("tcp", addr)
-	if _, parseErr := strconv.ParseUint(addr, 10, 16); parseErr == nil { // a port alone
-		err = fmt.Errorf("%w; write -addr 127.0.0.1:%s, or -addr :%s for every interface", err, addr, addr)
-	} else if errors.As(err, new(*net.AddrError)) || errors.As(err, new(*net.DNSError)) {
+	if errors.As(err, new(*net.AddrError)) || errors.As(err, new(*net.DNSError)) {
 		err = fmt.Errorf("%w; write -addr host:port, with a port from 0 to 65535", err)
 	} else if errors.Is(err, syscall.EADDRINUSE) {
 		err = fmt.Errorf("%w; -addr 127.0.0.1:0 takes a free port", err)
@@ -214,17 +220,14 @@ func rootURL(addr net.Addr) string {
 	if tcp.IP.IsUnspecified() {
 		tcp.IP = net.IPv4(127, 0, 0, 1)
 	}
-	root := url.URL{Scheme: "http", Host: tcp.String()} // escapes the zone of an IPv6 address
-	return root.String()
+	return (&url.URL{Scheme: "http", Host: tcp.String()}).String() // escapes the zone of an IPv6 address
 }
 
 // stopTimeout is how long a stopping service waits for requests in flight.
 const stopTimeout = 10 * time.Second
 
-// newServer begins the first world of a, and returns its HTTP server, with time
-// limits for slow clients.
+// newServer returns the HTTP server of a, with time limits for slow clients.
 func newServer(a *api) *http.Server {
-	a.current.Store(newWorld(a.seed))
 	srv := &http.Server{
 		Handler:           a.handler(),
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
@@ -232,33 +235,51 @@ func newServer(a *api) *http.Server {
 		ReadTimeout:       15 * time.Second, // of the headers and the body
 		WriteTimeout:      2 * time.Minute,  // from the headers on; the latency and both delays are within it
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    60 << 10, // net/http takes 4 KiB more
+		MaxHeaderBytes:    60 << 10, // 64 KiB with the 4 that net/http adds
 		// net/http would answer OPTIONS * without asking the handler.
 		DisableGeneralOptionsHandler: true,
 	}
-	// Shutdown would wait 5 seconds for a connection that has sent nothing.
+	closeUnused(srv, a.stopping)
+	return srv
+}
+
+// closeUnused closes the connections that have sent nothing yet when stopping is done. Browsers open such
+// connections ahead, and Shutdown would wait 5 seconds for them.
+func closeUnused(srv *http.Server, stopping context.Context) {
 	var unused sync.Map // from such a connection to the func that keeps it open
 	srv.ConnState = func(c net.Conn, state http.ConnState) {
 		if state == http.StateNew {
-			unused.Store(c, context.AfterFunc(a.stopping, func() { c.Close() }))
+			unused.Store(c, context.AfterFunc(stopping, func() { c.Close() }))
 		} else if keep, found := unused.LoadAndDelete(c); found {
 			keep.(func() bool)()
 		}
 	}
-	return srv
 }
 
-// lineBuffer keeps the log from holding up requests: a goroutine of its own
-// writes the lines. While nobody reads them, 1,000 lines wait and more are lost.
+// lineBuffer keeps the log from holding up requests: a goroutine of its own writes the lines. While nobody reads
+// them, 1,000 lines wait and more are lost.
 type lineBuffer struct {
-	queue chan []byte   // nil ends the writer
+	queue chan []byte   // nil ends the writer; closing it would break a request that still logs
 	lost  atomic.Int64  // how many lines were lost since the last warning
 	done  chan struct{} // closed when the writer has ended
 }
 
 func newLineBuffer(w io.Writer) *lineBuffer {
 	b := &lineBuffer{queue: make(chan []byte, 1000), done: make(chan struct{})}
-	go b.writeLines(w)
+	go func() {
+		defer close(b.done)
+		log := slog.New(slog.NewTextHandler(w, nil))
+		for line := range b.queue {
+			w.Write(line)
+			if lost := b.lost.Load(); lost > 0 && len(b.queue) == 0 { // those that wait had come before
+				b.lost.Add(-lost)
+				log.Warn("log lines are lost, as nobody read them", "lines", lost)
+			}
+			if line == nil {
+				return
+			}
+		}
+	}()
 	return b
 }
 
@@ -272,30 +293,13 @@ func (b *lineBuffer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func (b *lineBuffer) writeLines(w io.Writer) {
-	defer close(b.done)
-	log := slog.New(slog.NewTextHandler(w, nil))
-	for line := range b.queue {
-		w.Write(line)
-		if line != nil && len(b.queue) > 0 {
-			continue // lines that are lost came behind those in the queue
-		}
-		if lost := b.lost.Swap(0); lost > 0 {
-			log.Warn("log lines are lost, as nobody read them", "lines", lost)
-		}
-		if line == nil {
-			return
-		}
-	}
-}
-
 // close writes the lines that wait.
 func (b *lineBuffer) close() {
 	withinASecond(func() { b.queue <- nil; <-b.done })
 }
 
-// withinASecond calls write, and waits for its end for a second at most: standard
-// error may be a pipe that nobody reads.
+// withinASecond calls write, and waits for its end for a second at most: standard error may be a pipe that nobody
+// reads.
 func withinASecond(write func()) {
 	done := make(chan struct{})
 	go func() { write(); close(done) }()
