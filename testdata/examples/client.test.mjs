@@ -24,7 +24,7 @@ class Client {
     for (let path = "/v1/pets?limit=2"; path; ) {
       const { answer, link } = await this.retry(path);
       pets.push(...answer);
-      path = link?.match(/^<(.*)>; rel="next"$/)[1]; // a page may have fewer pets than its limit
+      path = link?.match(/^<(.*)>; rel="next"$/)[1];
     }
     return pets;
   }
@@ -65,7 +65,7 @@ async function start(t) {
   const { origin } = new URL(String(base));
   const admin = async (method, path, body) => (await send(origin + path, { method, body })).answer;
   const saw = async (statuses, pets) => {
-    const end = Date.now() + 5000; // petstore does not notice at once that a client has left
+    const end = Date.now() + 10000; // petstore does not notice at once that a client has left
     let seen = [];
     while (seen.length < statuses.length && Date.now() < end)
       seen = (await admin("GET", "/__admin/requests")).requests.map((request) => request.status);
@@ -108,13 +108,13 @@ test("the answer of a create is lost", async (t) => {
   await saw([0, 201], 2);
 });
 
-test("the client gives up, and nothing is done", (t) => giveUp(t, "delay", [0], 0));
+test("the client gives up, and nothing is done", (t) => giveUp(t, "delay=10", [0], 0));
+// A client whose timeout ends when the headers have come waits for the body for 30 seconds.
+test("the client gives up on half an answer", (t) => giveUp(t, "code=stall&times=1", [201], 1));
 
-test("the client gives up, and the pet is there", (t) => giveUp(t, "answer-delay", [201], 1));
-
-async function giveUp(t, delay, statuses, pets) {
+async function giveUp(t, fault, statuses, pets) {
   const { url, admin, saw } = await start(t);
-  await admin("PUT", `/__admin/fault?${delay}=10&operation=createPet`);
-  await assert.rejects(new Client(url, AbortSignal.timeout(1000)).createPet(rex), { name: "TimeoutError" });
+  await admin("PUT", `/__admin/fault?${fault}&operation=createPet`);
+  await assert.rejects(new Client(url, AbortSignal.timeout(2000)).createPet(rex), { name: "TimeoutError" });
   await saw(statuses, pets);
 }
