@@ -406,7 +406,6 @@ func TestExactCounts(t *testing.T) {
 	const n = 20000 // requests of each of 8 clients
 	for _, c := range []struct{ skip, times, struck int64 }{
 		{skip: 3 * n, times: 4 * n, struck: 4 * n},
-		{skip: 7 * n, times: 4 * n, struck: n},
 		{skip: 3 * n, times: 0, struck: 5 * n},
 	} {
 		f, struck := &standingFault{Skip: c.skip, Times: c.times}, new(atomic.Int64)
@@ -944,7 +943,6 @@ func TestMessages(t *testing.T) {
 			"the API is at /v1/pets, with no slash at the end; there are " +
 			"/__admin/reset, /__admin/fault and /__admin/requests too, /openapi.json, and a page at /",
 		"GET /v1/%70ets/%2d7?colour=red": "404 not_found: there is no pet -7",
-		"BREW /openapi.json":             "405 method_not_allowed: this path allows GET, HEAD only",
 		"POST /x\nContent-Length: 65537": "413 request_entity_too_large: " + tooLong,
 		"POST /v1/pets x\nContent-Type: x": "415 unsupported_media_type: " +
 			"Content-Type is x; it must be application/json, in UTF-8 (curl sends that with --json)",
@@ -992,7 +990,6 @@ func TestParsePet(t *testing.T) {
 		{body: `{"name":"","categoryId":1,"x":"` + "\xff\"}", want: "it is not valid UTF-8"},
 		{body: `{"Name":"a","NAME":"a","categoryId":1}`, want: "name is missing; it must be a string"},
 		{body: `{"name":"a","categoryid":1}`, want: "categoryId is missing; it must be an integer"},
-		{body: `{"name":"a","categoryId":1.0}`, want: "categoryId is 1.0; it must be an integer"},
 	} {
 		_, p, err := parsePet("it", []byte(c.body))
 		got := string(encode(p))
@@ -1071,6 +1068,7 @@ func TestErrorOrder(t *testing.T) {
 		{send: "POST /v1/pets {\nContent-Type: x", want: "415 unsupported_media_type"},
 		{send: "POST /v1/pets {", want: "400 invalid_body"},
 	})
+	s.play(t, "GET /v1/pets/1\nContent-Length: 65537\n413 request_entity_too_large\nConnection: close")
 }
 
 // A body is JSON in UTF-8, as far as its headers tell. Where none comes, nobody looks at them.
@@ -1136,6 +1134,8 @@ func TestRawHTTP(t *testing.T) {
 			for _, want := range append(strings.Split(c.want, "\n\n"), "no answer") {
 				conn.read().check(t, "an answer", want)
 			}
+			isKept := strings.Contains(s.do(t, "GET /__admin/requests").body, `"body":"{\"name`)
+			equal(t, "whether the journal has the body", isKept, strings.Contains(c.want, made))
 			isAdded := strings.Contains(c.want, made)
 			equal(t, "whether a pet is added", s.do(t, "GET /v1/pets").body != "[]\n", isAdded)
 		})
