@@ -403,7 +403,7 @@ func TestStandingFault(t *testing.T) {
 
 // However many requests meet a standing fault at once, it strikes exactly those it should.
 func TestExactCounts(t *testing.T) {
-	const n = 20000 // requests of each of 8 clients
+	const n = 100000 // requests of each of 8 clients
 	for _, c := range []struct{ skip, times, struck int64 }{
 		{skip: 3 * n, times: 4 * n, struck: 4 * n},
 		{skip: 3 * n, times: 0, struck: 5 * n},
@@ -556,7 +556,8 @@ func TestJournal(t *testing.T) {
 		{send: "POST /pets " + pet, want: entry{Status: 404, Body: pet, Error: "no such path"}},
 		{send: "POST /v1 x\nAuthorization: Basic x", want: entry{Status: 401, Error: "send the API key"}},
 		{send: "GET /v1/pets\nPrefer: delay=0.0", want: entry{Status: 200, Fault: "delay=0.0"}},
-		{send: "POST /pets " + long, want: entry{Status: 413, Error: "the body is over 65536 bytes"}},
+		{send: "POST /pets " + long + "\nTransfer-Encoding: chunked",
+			want: entry{Status: 413, Error: "the body is over 65536 bytes"}},
 	} {
 		s.do(t, "DELETE /__admin/requests")
 		answer := s.do(t, c.send).body
@@ -825,6 +826,7 @@ func TestHead(t *testing.T) {
 			equal(t, "HEAD "+send, head, reply{status: get.status, header: get.header})
 			isJSON := json.Valid([]byte(get.body)) && strings.HasSuffix(get.body, "\n")
 			equal(t, send+": whether it is JSON and a newline", isJSON, get.body != string(indexHTML))
+			equal(t, send+": its type", get.header.Get("Content-Type") == "application/json", isJSON)
 		}
 	}
 }
@@ -929,7 +931,7 @@ func TestParseInteger(t *testing.T) {
 
 // Each message of an Error but those of a body, in full. What is refused changes nothing.
 func TestMessages(t *testing.T) {
-	s := start(t)
+	s, smileys := start(t), strings.Repeat("😀", 40)
 	const (
 		bad     = "400 invalid_parameter: "
 		integer = "; it must be an integer"
@@ -953,8 +955,7 @@ func TestMessages(t *testing.T) {
 		"GET /v1/pets?%zz":                     bad + `the query is malformed: invalid URL escape "%zz"`,
 		"PUT /__admin/fault?code=503&x=1": bad +
 			"PUT /__admin/fault does not take the parameter x; PUT /__admin/fault" + others,
-		"PUT /__admin/fault?code=5&operation=": bad + "code is 5" + integer +
-			" from 400 to 599, hangup, lost, truncate, stall or html",
+		"GET /v1/pets?after=" + smileys + "😀": bad + "after is " + smileys + "…" + integer,
 		"PUT /__admin/fault?code=503&operation=": bad +
 			"operation is empty; it must be listPets, createPet or getPet",
 		"PUT /__admin/fault?delay=x": bad +
@@ -1212,7 +1213,9 @@ func TestCommandLine(t *testing.T) {
 		badKey   = "PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters: .*"
 		noAddr   = ".*; write -addr 127.0.0.1:8080, or -addr :8080 for every interface"
 	)
-	taken := start(t, "-latency", "30s").addr
+	slow, begin := start(t, "-latency", "50ms"), time.Now()
+	slow.play(t, "GET /v1/pets\n200 []")
+	equal(t, "whether -latency delays", time.Since(begin) >= 50*time.Millisecond, true)
 	for _, c := range []struct {
 		key, args string
 		code      int
@@ -1226,7 +1229,7 @@ func TestCommandLine(t *testing.T) {
 		{args: "-quiet", key: "k k", code: 1, error: badKey},
 		{args: "-addr ", code: 1, error: noAddr},
 		{args: "-addr 8081", code: 1, error: badAddr},
-		{args: "-addr " + taken, code: 1, error: ".*" + taken + ".*; -addr 127.0.0.1:0 takes a free port"},
+		{args: "-addr " + slow.addr, code: 1, error: ".*; -addr 127.0.0.1:0 takes a free port"},
 	} {
 		t.Run(c.args+c.key, func(t *testing.T) {
 			command{key: c.key, args: strings.Split(c.args, " ")}.ends(t, c.code, "petstore: "+c.error)
@@ -1281,18 +1284,22 @@ func (s *service) untilRefused(t testing.TB) {
 	})
 }
 
-// A connection that has been used is forgotten: closeUnused keeps no memory of it.
-func TestUsedIsForgotten(t *testing.T) {
-	var srv http.Server
-	closeUnused(&srv, context.Background())
+// When the service stops, a connection that has sent nothing is closed. One that has been used is forgotten.
+func TestUnusedConnections(t *testing.T) {
+	stopping, stop := context.WithCancel(context.Background())
+	srv, forgotten := newServer(testAPI(newStore(), 0, stopping)), make(chan bool, 1)
+	unused, browser := net.Pipe()
 	used, _ := net.Pipe()
-	forgotten := make(chan bool, 1)
 	runtime.SetFinalizer(used, func(net.Conn) { forgotten <- true })
+	srv.ConnState(unused, http.StateNew)
 	srv.ConnState(used, http.StateNew)
 	srv.ConnState(used, http.StateActive)
 	used = nil
 	eventually(t, "the end of what is forgotten", func() bool { runtime.GC(); return len(forgotten) == 1 })
-	runtime.KeepAlive(&srv)
+	stop()
+	err := within(t, "the end", func() error { _, err := browser.Read([]byte{0}); return err })
+	equal(t, "the end", err, io.EOF)
+	runtime.KeepAlive(srv)
 }
 
 // At a signal, what is in flight is answered. A connection that has sent nothing, as of a browser, is closed.
@@ -1371,8 +1378,7 @@ func TestStdin(t *testing.T) {
 // README: Limits. What stands in several places.
 
 // Each route is described in api/openapi.json by its name and its parameters, and nothing else is, but for
-// some paths. Those under /v1 are operations of a fault and steps of TestModel. The members of JSON are
-// described.
+// some paths. Those under /v1 are operations of a fault and steps of TestModel. Members are described.
 func TestRegistries(t *testing.T) {
 	api, schemas := readOpenAPI()
 	described, named, operations := map[string]string{}, map[string]string{}, []string{}
@@ -1517,8 +1523,7 @@ type schema struct {
 	MaxItems                    int
 }
 
-// readOpenAPI reads api/openapi.json, with what it refers to in its place: the operations by the patterns of
-// their routes, and the schemas.
+// readOpenAPI reads api/openapi.json: the operations by the patterns of their routes, and the schemas.
 func readOpenAPI() (map[string]operation, map[string]*schema) {
 	var file struct {
 		Paths, Components map[string]map[string]json.RawMessage
@@ -1817,7 +1822,7 @@ func TestLong(t *testing.T) {
 		c := start(t).dial(t, "GET /v1/pets"+withKey+"Prefer: code=stall\n\n")
 		c.SetDeadline(begin.Add(maxWait + patience))
 		c.read().check(t, "a stall", "200 […\nContent-Length: 3\nPreference-Applied: code=stall")
-		if took := time.Since(begin); took < maxWait {
+		if took := time.Since(begin); took < maxWait || took >= maxWait+patience {
 			t.Errorf("it ends after %v", took)
 		}
 	})
@@ -1837,8 +1842,7 @@ func pets(n int) string {
 	return string(text[:len(text)-1]) + "]"
 }
 
-// proc returns what a group of a regular expression matches in what Linux tells of the process in a file of
-// /proc.
+// proc returns what a group of a regular expression matches in a file of the process in Linux's /proc.
 func (p *process) proc(t testing.TB, file, expression string) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
 	if err != nil {
@@ -2167,8 +2171,7 @@ func start(t testing.TB, args ...string) *service {
 	return command{key: testKey, args: args}.start(t)
 }
 
-// command is a command line with its standard input, by default an empty one, and an environment that has
-// only the key.
+// command is a command line with its standard input, and an environment that has only the key.
 type command struct {
 	key   string
 	args  []string
@@ -2180,8 +2183,7 @@ func (c command) run(ctx context.Context, stdout, stderr io.Writer) int {
 	return run(ctx, c.args, getenv, cmp.Or[io.Reader](c.stdin, strings.NewReader("")), stdout, stderr)
 }
 
-// start runs the service on a free port until the test ends. It must print only its base URL, and exit with
-// 0.
+// start runs it on a free port until the test ends. It must print only its base URL, and exit with 0.
 func (c command) start(t testing.TB) *service {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -2203,8 +2205,7 @@ func (c command) start(t testing.TB) *service {
 	return s
 }
 
-// ends runs a command line that does not serve, and checks its exit code and all that it prints, on both
-// streams, against a regular expression.
+// ends runs one that does not serve. What it prints is compared with a regular expression.
 func (c command) ends(t testing.TB, code int, output string) {
 	t.Helper()
 	var stdout, stderr lockedBuffer
@@ -2288,8 +2289,7 @@ func launch(t testing.TB, cmd *exec.Cmd) *process {
 	return p
 }
 
-// ends checks how the process ends, "exit status 1" or "<nil>", and that it has printed nothing but its base
-// URL.
+// ends checks how the process ends, "exit status 1" or "<nil>", and that it printed only its base URL.
 func (p *process) ends(t testing.TB, how string) {
 	t.Helper()
 	got := within(t, "the end of the process", func() string {
