@@ -287,7 +287,7 @@ func simulatedError(f fault, h http.Header) Error {
 // the route does not take, so that a forgotten "-X PUT" is told. Elsewhere they are ignored: clients may be newer
 // than the service.
 func (x *exchange) parseQuery(rt route) (err error) {
-	if x.r.URL.RawQuery == "" || rt.pattern == "" { // without a pattern, it is refusePath or refuseMethod
+	if x.r.URL.RawQuery == "" || rt.pattern == "" { // a wrong path or method has no pattern, and is told first
 		return nil
 	}
 	if x.query, err = url.ParseQuery(x.r.URL.RawQuery); err != nil { // URL.Query would drop what is malformed

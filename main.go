@@ -271,7 +271,8 @@ func newLineBuffer(w io.Writer) *lineBuffer {
 		log := slog.New(slog.NewTextHandler(w, nil))
 		for line := range b.queue {
 			w.Write(line)
-			if lost := b.lost.Load(); lost > 0 && len(b.queue) == 0 { // those that wait had come before
+			// The lines that still wait came before those that were lost, so the warning stands behind them.
+			if lost := b.lost.Load(); lost > 0 && len(b.queue) == 0 {
 				b.lost.Add(-lost)
 				log.Warn("log lines are lost, as nobody read them", "lines", lost)
 			}
