@@ -135,7 +135,7 @@ var routes = []route{
 
 // newRouter returns the handler of all routes, and of what has none.
 func newRouter() http.Handler {
-	mux := http.NewServeMux()
+	mux, unmatched := http.NewServeMux(), http.NewServeMux()
 	methods := map[string][]string{} // by the path of a pattern
 	for _, rt := range routes {
 		mux.Handle(rt.pattern, rt)
@@ -145,12 +145,14 @@ func newRouter() http.Handler {
 			methods[target] = append(methods[target], http.MethodHead)
 		}
 	}
+	// In mux, the pattern of a 405, which has no method, would conflict with a route like GET /v1/pets/count.
+	mux.Handle("/", unmatched)
 	for target, allowed := range methods {
 		slices.Sort(allowed)
-		mux.Handle(target, route{do: refuseMethod(strings.Join(allowed, ", "))})
+		unmatched.Handle(target, route{do: refuseMethod(strings.Join(allowed, ", "))})
 	}
 	notFound := route{do: refusePath}
-	mux.Handle("/", notFound)
+	unmatched.Handle("/", notFound)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := r.URL.Path; strings.HasPrefix(p, "/") && path.Clean(p) == p {
 			mux.ServeHTTP(w, r)
@@ -556,10 +558,8 @@ func (x *exchange) answerAsGateway() {
 
 // send sends the answer, or the first half of its body.
 func (x *exchange) send(cut bool) {
-	if x.status != 204 {
-		// Otherwise, net/http would send a body over 2 KiB in chunks.
-		x.Header().Set("Content-Length", strconv.Itoa(len(x.answer)))
-	}
+	// Without it, net/http would send a body over 2 KiB in chunks. From a 204, it takes it away.
+	x.Header().Set("Content-Length", strconv.Itoa(len(x.answer)))
 	x.w.WriteHeader(x.status)
 	if !cut {
 		x.w.Write(x.answer)
