@@ -271,7 +271,7 @@ func newLineBuffer(w io.Writer) *lineBuffer {
 		log := slog.New(slog.NewTextHandler(w, nil))
 		for line := range b.queue {
 			w.Write(line)
-			// The lines that still wait came before those that were lost, so the warning stands behind them.
+			// The lines that wait are written first: most of them came before those that were lost.
 			if lost := b.lost.Load(); lost > 0 && len(b.queue) == 0 {
 				b.lost.Add(-lost)
 				log.Warn("log lines are lost, as nobody read them", "lines", lost)
