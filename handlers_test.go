@@ -468,7 +468,7 @@ func TestSeed(t *testing.T) {
 		`petstore: \S+pets.json: pet 1: the pet is 5; it must be a JSON object, such as .*`)
 }
 
-// A request under way at a reset or stop waits no longer. It changes only pets and journal of before.
+// A request under way at a reset or stop waits no longer. It changes its own world, and not the next.
 func TestWorldEnds(t *testing.T) {
 	const made2 = "201 {\"id\":2,\"name\":\"a\",\"categoryId\":1}\nLocation: /v1/pets/2"
 	for name, c := range map[string]struct {
@@ -528,7 +528,7 @@ func TestWorldEnds(t *testing.T) {
 
 // README: The journal.
 
-// The journal has each request as it came, with what it was answered, 1,000 bytes of it.
+// The journal has each request as it came, and up to 1,000 bytes of its answer.
 func TestJournal(t *testing.T) {
 	s, long := start(t, "-seed", tempFile(t, seedOf(40))), strings.Repeat("x", maxBody+1)
 	for _, c := range []struct {
@@ -639,7 +639,7 @@ func TestJournalBounds(t *testing.T) {
 	}
 }
 
-// The key is hidden where a header has it, and nothing else is.
+// Only the key itself is hidden, not a longer word that has it.
 func TestHideKey(t *testing.T) {
 	equal(t, "twice", hideKey("Bearer e, Basic e", "e"), "Bearer <API_KEY>, Basic <API_KEY>")
 	equal(t, "with blanks", hideKey("bearer   e ", "e"), "bearer   <API_KEY> ")
@@ -697,7 +697,7 @@ func TestLineBuffer(t *testing.T) {
 	equal(t, "the log", regexp.MustCompile(`(?m)^time=\S+ `).ReplaceAllString(log.String(), ""), want)
 }
 
-// Who begins to read the log at the end has a second for it; a service whose log nobody reads ends too.
+// At the end, a reader of the log has a second to begin. A service whose log nobody reads ends after that.
 func TestLogUnreadAtTheEnd(t *testing.T) {
 	t.Parallel()
 	_, w := io.Pipe()
@@ -865,7 +865,7 @@ func TestParseInteger(t *testing.T) {
 	equal(t, "41 characters", shorten(forty+"x"), forty+"…")
 }
 
-// A parameter has an effect, and the bounds and the default that api/openapi.json tells.
+// A parameter has an effect, and the bounds and the default that are in api/openapi.json.
 func TestParameters(t *testing.T) {
 	s := start(t, "-seed", tempFile(t, seedOf(150)))
 	values := map[string]string{ // with which the answer is another one
@@ -1267,6 +1267,7 @@ func TestStopWhileSeeding(t *testing.T) {
 	cmd := child("-seed", "/dev/fd/3")
 	cmd.ExtraFiles = []*os.File{seed}
 	must(0, cmd.Start())
+	t.Cleanup(func() { cmd.Process.Kill() })
 	within(t, "the reading of the seed", func() int { // more than a pipe holds
 		return must(w.WriteString(strings.Repeat(" ", 1000000)))
 	})
@@ -1298,7 +1299,7 @@ func TestStdin(t *testing.T) {
 	matches(t, s.stderr.String(), `(?s)standard input has ended, .*stopping; `)
 }
 
-// README: Limits. What several places must tell alike, and long runs.
+// README: Limits. What several files must say alike, and long runs.
 
 // The routes and api/openapi.json have the same operations and parameters, but for a few paths. Operations
 // under /v1 are those of a fault and the steps of TestModel. Schemas have the members of the structs.
@@ -1495,7 +1496,7 @@ func (s *schema) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// check tells how v, which it calls what, differs from a schema. An object may have no other members.
+// check returns how v, which it calls what, differs from the schema. Members that this lacks are an error.
 func (s *schema) check(what string, v any) error {
 	if slices.ContainsFunc(s.AnyOf, func(part *schema) bool { return part.check(what, v) == nil }) {
 		return nil
@@ -1540,84 +1541,84 @@ func (s *schema) check(what string, v any) error {
 	return nil
 }
 
-// The documents tell the constants and the names of the source.
+// The documents say the constants and the names of the source.
 func TestDocuments(t *testing.T) {
 	const readme, contract, openapi, page = "README.md", "api/contract.md", "api/openapi.json", "api/index.html"
-	tells := func(document, words string, values ...any) {
+	says := func(document, words string, values ...any) {
 		t.Helper()
 		if want := fmt.Sprintf(words, values...); !strings.Contains(readFile(document), want) {
-			t.Errorf("%s does not tell: %s", document, want)
+			t.Errorf("%s does not say: %s", document, want)
 		}
 	}
 	srv, wait := newServer(plainAPI()), maxWait.Seconds()
 	maxKey := sort.Search(1<<20, func(n int) bool { return validateKey(strings.Repeat("k", n+1)) != nil })
 	code := func(status int) string { return newError(status, "").Code }
-	tells(readme, "[the contract](api/contract.md), version %s,", version)
-	tells(contract, "# The contract of the animal store, version %s\n", version)
-	tells(contract, "1. This is version %s of", version)
-	tells(openapi, `"version": "%s"`, version)
-	tells(readme, "| `limit` of a list | 1 to %d, by default %d |", maxLimit, defaultLimit)
-	tells(contract, "| `limit` | integer | no | 1 to %d, by default %d |", maxLimit, defaultLimit)
-	tells(contract, "no `limit` gets up to %d pets", defaultLimit)
-	tells(contract, "`limit` below 1 or above %d is against", maxLimit)
-	tells(contract, "| largest page | `limit` of listPets | %d |", maxLimit)
-	tells(contract, "| page without a `limit` | `limit` of listPets | %d |", defaultLimit)
-	tells(openapi, `"minimum": 1, "maximum": %d, "default": %d }`, maxLimit, defaultLimit)
-	tells(openapi, `"maxItems": %d,`, maxLimit)
-	tells(openapi, `"maxItems": %d,`, maxJournal)
-	tells(openapi, `"maximum": %d,`, maxSeedID)
-	tells(readme, "| sizes | request body %d KiB, headers %d KiB, seed file %d MiB |", maxBody>>10,
+	says(readme, "[the contract](api/contract.md), version %s,", version)
+	says(contract, "# The contract of the animal store, version %s\n", version)
+	says(contract, "1. This is version %s of", version)
+	says(openapi, `"version": "%s"`, version)
+	says(readme, "| `limit` of a list | 1 to %d, by default %d |", maxLimit, defaultLimit)
+	says(contract, "| `limit` | integer | no | 1 to %d, by default %d |", maxLimit, defaultLimit)
+	says(contract, "no `limit` gets up to %d pets", defaultLimit)
+	says(contract, "`limit` below 1 or above %d is against", maxLimit)
+	says(contract, "| largest page | `limit` of listPets | %d |", maxLimit)
+	says(contract, "| page without a `limit` | `limit` of listPets | %d |", defaultLimit)
+	says(openapi, `"minimum": 1, "maximum": %d, "default": %d }`, maxLimit, defaultLimit)
+	says(openapi, `"maxItems": %d,`, maxLimit)
+	says(openapi, `"maxItems": %d,`, maxJournal)
+	says(openapi, `"maximum": %d,`, maxSeedID)
+	says(readme, "| sizes | request body %d KiB, headers %d KiB, seed file %d MiB |", maxBody>>10,
 		(srv.MaxHeaderBytes+4096)>>10, maxSeed>>20)
-	tells(readme, "| store | %d MiB of pets, each counted as its JSON and %d bytes |", maxSize>>20, petCost)
-	tells(readme, "| journal | the last %d,000 requests, %d MiB of them; %d,000 bytes of each answer;",
+	says(readme, "| store | %d MiB of pets, each counted as its JSON and %d bytes |", maxSize>>20, petCost)
+	says(readme, "| journal | the last %d,000 requests, %d MiB of them; %d,000 bytes of each answer;",
 		maxJournal/1000, maxJournalSize>>20, maxAnswer/1000)
-	tells(readme, "| time | headers %v seconds, request %v seconds, answer %v minutes, idle connection "+
+	says(readme, "| time | headers %v seconds, request %v seconds, answer %v minutes, idle connection "+
 		"%v minutes, the end %v seconds |", srv.ReadHeaderTimeout.Seconds(), srv.ReadTimeout.Seconds(),
 		srv.WriteTimeout.Minutes(), srv.IdleTimeout.Minutes(), stopTimeout.Seconds())
-	tells(readme, "| `-latency`, each delay, a stall | %v seconds |", wait)
-	tells(readme, "| log | %d,000 lines", cap(newLineBuffer(io.Discard).queue)/1000)
-	tells(readme, "| key | 1 to %d,%03d visible", maxKey/1000, maxKey%1000)
+	says(readme, "| `-latency`, each delay, a stall | %v seconds |", wait)
+	says(readme, "| log | %d,000 lines", cap(newLineBuffer(io.Discard).queue)/1000)
+	says(readme, "| key | 1 to %d,%03d visible", maxKey/1000, maxKey%1000)
 	for _, word := range faultCodes {
-		tells(readme, "\n| `%s` | ", word)
+		says(readme, "\n| `%s` | ", word)
 	}
-	tells(page, "<option>%s</datalist>", strings.Join(faultCodes, "<option>"))
-	tells(readme, " open and silent for %v seconds,", wait)
+	says(page, "<option>%s</datalist>", strings.Join(faultCodes, "<option>"))
+	says(readme, " open and silent for %v seconds,", wait)
 	for _, name := range faultParameters {
-		tells(readme, "\n| `%s` | ", name)
-		tells(page, `name="%s"`, name)
+		says(readme, "\n| `%s` | ", name)
+		says(page, `name="%s"`, name)
 	}
-	tells(readme, "| `delay` | seconds, 0 to %v |", wait)
-	tells(readme, "| `answer-delay` | seconds, 0 to %v |", wait)
-	tells(readme, "| `retry-after` | seconds, 0 to %d |", maxRetryAfter)
-	tells(readme, "| `operation` | `%s` |", strings.Join(faultOperations, "`, `"))
-	tells(page, "all<option>%s</select>", strings.Join(faultOperations, "<option>"))
-	tells(readme, "`Prefer: %s`", pagePrefer)
-	tells(page, `{Prefer: "%s"}`, pagePrefer)
-	tells(readme, "| 400 | `%s` |", codeInvalidParameter)
-	tells(readme, "| 400 | `%s` |", codeInvalidBody)
-	tells(readme, "| 401 | `%s`, `%s` |", code(401), codeInvalidToken)
-	tells(readme, "| 404, 405 | `%s`, `%s` |", code(404), code(405))
-	tells(readme, "| 408, 413 | `%s`, `%s` |", code(408), code(413))
-	tells(readme, "| 415 | `%s` |", code(415))
-	tells(readme, "| 500, 501, 507 | `%s`, `%s`, `%s` |", code(500), code(501), code(507))
+	says(readme, "| `delay` | seconds, 0 to %v |", wait)
+	says(readme, "| `answer-delay` | seconds, 0 to %v |", wait)
+	says(readme, "| `retry-after` | seconds, 0 to %d |", maxRetryAfter)
+	says(readme, "| `operation` | `%s` |", strings.Join(faultOperations, "`, `"))
+	says(page, "all<option>%s</select>", strings.Join(faultOperations, "<option>"))
+	says(readme, "`Prefer: %s`", pagePrefer)
+	says(page, `{Prefer: "%s"}`, pagePrefer)
+	says(readme, "| 400 | `%s` |", codeInvalidParameter)
+	says(readme, "| 400 | `%s` |", codeInvalidBody)
+	says(readme, "| 401 | `%s`, `%s` |", code(401), codeInvalidToken)
+	says(readme, "| 404, 405 | `%s`, `%s` |", code(404), code(405))
+	says(readme, "| 408, 413 | `%s`, `%s` |", code(408), code(413))
+	says(readme, "| 415 | `%s` |", code(415))
+	says(readme, "| 500, 501, 507 | `%s`, `%s`, `%s` |", code(500), code(501), code(507))
 	for _, name := range members(entry{}) {
-		tells(readme, "`%s`", name)
+		says(readme, "`%s`", name)
 	}
 	for _, rt := range routes {
 		for _, name := range rt.parameters {
-			tells(readme, "`%s`", name)
+			says(readme, "`%s`", name)
 		}
 		if pattern, heading := rt.pattern, rt.operation; slices.Contains(faultOperations, heading) {
 			if h := operationHeaders[rt.operation]; h != nil {
 				heading += ", deprecated"
 				sunset := must(http.ParseTime(h.Get("Sunset"))).Format("2 January 2006")
-				tells(readme, "`Sunset` (%s)", sunset)
-				tells(contract, "It is due to be removed on %s.", sunset)
-				tells(contract, "is deprecated, and due to be removed on %s.", sunset)
-				tells(openapi, "Scheduled for removal on %s.", sunset)
+				says(readme, "`Sunset` (%s)", sunset)
+				says(contract, "It is due to be removed on %s.", sunset)
+				says(contract, "is deprecated, and due to be removed on %s.", sunset)
+				says(openapi, "Scheduled for removal on %s.", sunset)
 			}
-			tells(readme, "\n| %s | `%s`", heading, pattern)
-			tells(contract, " %s\n\n`%s`", heading, strings.Replace(pattern, "/v1", "", 1))
+			says(readme, "\n| %s | `%s`", heading, pattern)
+			says(contract, " %s\n\n`%s`", heading, strings.Replace(pattern, "/v1", "", 1))
 		}
 	}
 	for document, words := range map[string]string{readme: ", deprecated |", contract: ", deprecated\n"} {
@@ -1627,9 +1628,9 @@ func TestDocuments(t *testing.T) {
 	run(context.Background(), []string{"-h"}, os.Getenv, nil, io.Discard, &help)
 	flags := regexp.MustCompile(`(?m)^  (-.+)\n.*?(?:\(default "?(.*?)"?\))?$`) // on a line, its use on the next
 	for _, m := range flags.FindAllStringSubmatch(help.String(), -1) {
-		tells(readme, "\n| `%s`", m[1])
+		says(readme, "\n| `%s`", m[1])
 		if m[2] != "" {
-			tells(readme, "\n| `%s` | `%s` |", m[1], m[2])
+			says(readme, "\n| `%s` | `%s` |", m[1], m[2])
 		}
 	}
 }
@@ -1876,7 +1877,7 @@ func (s *service) expect(t testing.TB, request, answer string) {
 	s.do(t, request).check(t, request, answer)
 }
 
-// check compares an answer as expect does. Errors call it what.
+// check compares an answer as expect does. A failure calls it what.
 func (r reply) check(t testing.TB, what, want string) {
 	t.Helper()
 	got, want := r.String(), sortHeaders(want)
