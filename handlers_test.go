@@ -35,7 +35,7 @@ import (
 	"unicode/utf8"
 )
 
-// The tests stand about in the order of the README. Shared helpers come last, others beside their test. A
+// The tests roughly follow the order of the README. Shared helpers come last, others beside their test. A
 // request is spelt as in "POST /v1/pets {}\nPrefer: code=503", and its answer as in "204", "200 []" or
 // "404 not_found\nConnection: close": see service.do and reply.String. Here is what many tests send and get.
 const (
@@ -81,10 +81,10 @@ func TestBaseURL(t *testing.T) {
 	for _, addr := range []string{":0", "0.0.0.0:0", "127.0.0.1:"} {
 		start(t, "-addr", addr).expect(t, "GET /v1/pets", "200 []")
 	}
-	equal(t, "of all", rootURL(&net.TCPAddr{IP: net.IPv6unspecified, Port: 80}), "http://127.0.0.1:80")
+	equal(t, "unspecified", rootURL(&net.TCPAddr{IP: net.IPv6unspecified, Port: 80}), "http://127.0.0.1:80")
 }
 
-// The console blocks of README.md are one session, which prints in each shell what they show.
+// Run as one session in each shell, the console blocks of README.md print what they show.
 func TestReadme(t *testing.T) {
 	if exec.Command("curl", "--json", "{}", "--version").Run() != nil {
 		t.Skip("curl 7.82 is not installed")
@@ -118,6 +118,7 @@ func TestReadme(t *testing.T) {
 			cmd.Env = append(os.Environ(), "CURL_HOME="+home, "no_proxy=127.0.0.1", "PS1=", "PS2=")
 			cmd.Dir, cmd.Stdin = home, strings.NewReader(session)
 			out := within(t, "the end", func() []byte { out, _ := cmd.CombinedOutput(); return out })
+			// Padded, so that of a session that ends early each command fails.
 			got := append(strings.Split(string(out), "\036"), make([]string, len(commands))...)
 			for i, want := range outputs {
 				equal(t, "$ "+commands[i], plain(got[i]), want)
@@ -209,7 +210,7 @@ func TestExamples(t *testing.T) {
 var faultRows = map[string]struct {
 	list, head, create, refused string // what the client gets; refused is a create without a name
 	isDone                      bool   // whether the operation runs
-	journalAnswer, journalError string // if the journal has other ones than those of the operation
+	journalAnswer, journalError string // in the journal, in place of those of the operation
 }{
 	"418": {list: teapot, head: "418", create: teapot, refused: teapot,
 		journalAnswer: string(encode(newError(418, simulated))) + "\n", journalError: simulated},
@@ -231,21 +232,22 @@ func TestFaultCodes(t *testing.T) {
 			{name: "create", request: "POST /v1/pets " + pet, want: row.create},
 			{name: "refused", request: "POST /v1/pets {}", want: row.refused},
 		} {
-			t.Run(code+"/"+c.name+"/Prefer", func(t *testing.T) { testFault(t, code, c.request, c.want, false) })
-			t.Run(code+"/"+c.name+"/standing", func(t *testing.T) { testFault(t, code, c.request, c.want, true) })
+			for _, by := range []string{"Prefer", "standing"} {
+				t.Run(code+"/"+c.name+"/"+by, func(t *testing.T) { testFault(t, by, code, c.request, c.want) })
+			}
 		}
 	}
 }
 
 // testFault sends a request that a fault strikes, and resets the service.
-func testFault(t *testing.T, code, request, want string, standing bool) {
+func testFault(t *testing.T, by, code, request, want string) {
 	t.Parallel()
 	row, a := faultRows[code], testAPI(must(readSeed([]byte("["+pet+"]"))), 0, context.Background())
 	s := serveAPI(t, a)
 	plain := s.do(t, strings.Replace(request, "HEAD", "GET", 1)) // what the operation itself answers
 	s.do(t, "POST /__admin/reset")
 	send, world := request, a.current.Load() // which is there to look at after the next reset, too
-	if standing {
+	if by == "standing" {
 		s.do(t, "PUT /__admin/fault?code="+code)
 	} else {
 		send += "\nPrefer: code=" + code
@@ -306,19 +308,18 @@ func TestParsePrefer(t *testing.T) {
 		f, err := parsePrefer([]string{c.header})
 		equal(t, c.name, fmt.Sprint(f, err), c.want+" <nil>")
 	}
-	for _, want := range []string{"code is empty", "code is 399", "code is Hangup", "code is 0503",
-		"delay is 30.01", "delay is -1", "delay is 1e1", "delay is empty", "retry-after is 3601",
-		"retry-after is 1.5", "retry-after is -0"} {
-		header := strings.NewReplacer(" is ", "=", "empty", "").Replace(want)
-		_, err := parsePrefer([]string{header, "code=503"})
-		got, _, _ := strings.Cut(fmt.Sprint(err), "; it must be ")
-		equal(t, header, got, want)
+	for _, header := range []string{"code=", "code=399", "code=Hangup", "code=0503", "delay=30.01", "delay=-1",
+		"delay=1e1", "delay=", "retry-after=3601", "retry-after=1.5", "retry-after=-0"} {
+		_, err := parsePrefer([]string{header, "code=503"}) // as retry-after alone is no fault
+		name, value, _ := strings.Cut(header, "=")
+		want := name + " is " + cmp.Or(value, "empty") + "; it must be "
+		holds(t, strings.HasPrefix(fmt.Sprint(err), want), "%s is refused with %q: %v", header, want, err)
 	}
 	f, _ := parsePrefer([]string{"delay=1.5", "wait=9", "answer-delay=0.25"})
 	equal(t, "delays", []time.Duration{f.delay, f.answerDelay}, []time.Duration{1500e6, 250e6})
 }
 
-// A Prefer header strikes its own request, under /v1 and with the key.
+// The fault of a Prefer header strikes that request only, under /v1 and with the key.
 func TestPrefer(t *testing.T) {
 	const applied = "\nPreference-Applied: "
 	s := start(t)
@@ -332,26 +333,26 @@ func TestPrefer(t *testing.T) {
 	s.expect(t, "GET /healthz\nPrefer: code=hangup", `200 {"status":"ok"}`)
 }
 
-// If the client leaves during a delay, nothing is done. During an answer-delay, the pet has been added.
+// A client that leaves during a delay adds no pet. One that leaves during an answer-delay has added it.
 func TestClientLeaves(t *testing.T) {
-	for fault, want := range map[string]entry{
-		"code=lost, delay=30":        {Error: "the client left before its answer"},
-		"delay=0.1, answer-delay=30": {Status: 201, Answer: stored + "\n"},
-	} {
-		s, isDone := start(t), want.Status == 201
-		conn := s.dial(t, "POST /v1/pets"+withKey+"Prefer: "+fault+"\nContent-Length: 27\n\n"+pet)
-		if isDone {
-			s.untilRecorded(t, 1) // the answer-delay begins then
-		}
-		conn.CloseWrite() // which is leaving too
-		conn.read().check(t, "a client that has left", noAnswer)
-		got := s.only(t)
-		holds(t, got.Seconds < 30, "the delay ends as the client leaves")
-		holds(t, !isDone || got.Seconds >= 0.1, "the delay counts: %v", got.Seconds)
-		want.Method, want.URL, want.Body, want.Fault = "POST", "/v1/pets", pet, fault
-		equal(t, "the journal", withoutTimes(got), want)
-		equal(t, "whether the pet is there", s.do(t, "GET /v1/pets/1").status == 200, isDone)
+	s := start(t)
+	create := func(fault string) *connection {
+		return s.dial(t, "POST /v1/pets"+withKey+"Prefer: "+fault+"\nContent-Length: 27\n\n"+pet)
 	}
+	early := create("code=lost, delay=30")
+	early.CloseWrite() // for the service, the client has left
+	early.read().check(t, "the answer during the delay", noAnswer)
+	late := create("delay=0.1, answer-delay=30")
+	s.untilRecorded(t, 2) // the answer-delay begins then
+	late.CloseWrite()
+	late.read().check(t, "the answer during the answer-delay", noAnswer)
+	s.recorded(t, entry{Method: "POST", URL: "/v1/pets", Body: pet, Fault: "code=lost, delay=30"},
+		entry{Method: "POST", URL: "/v1/pets", Body: pet, Status: 201, Fault: "delay=0.1, answer-delay=30"})
+	requests, _ := s.journal(t)
+	equal(t, "the error of the first", requests[0].Error, "the client left before its answer")
+	equal(t, "the answer of the second", requests[1].Answer, stored+"\n")
+	holds(t, requests[1].Seconds >= 0.1, "its seconds have the delay: %v", requests[1].Seconds)
+	s.expect(t, "GET /v1/pets", "200 ["+stored+"]")
 }
 
 // The standing fault strikes the requests that it is for, and counts them.
@@ -430,7 +431,6 @@ func TestReadSeed(t *testing.T) {
 		{name: "an id twice", seed: "[" + pet + "," + stored + "]", err: "pet 2: id 1 is given twice"},
 		{name: "half of it", seed: "[" + pet, err: "the seed is not JSON: unexpected end of JSON input, " +
 			"at byte 28" + anArray + `, such as [{"name":"Rex","categoryId":7}]`},
-		{name: "more behind it", seed: "[] x", err: "the seed is not JSON: invalid character 'x' after"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := readSeed([]byte(c.seed))
@@ -526,7 +526,7 @@ func TestWorldEnds(t *testing.T) {
 	}
 }
 
-// README: The journal.
+// README: The journal. The log, and CORS.
 
 // The journal has each request as it came, and up to 1,000 bytes of its answer.
 func TestJournal(t *testing.T) {
@@ -545,14 +545,17 @@ func TestJournal(t *testing.T) {
 	} {
 		s.do(t, "DELETE /__admin/requests")
 		answer, want := s.do(t, c.send).body, c.want
-		got := s.only(t)
-		age := time.Since(got.Time.Time)
+		requests, _ := s.journal(t)
+		if len(requests) != 1 {
+			t.Fatalf("after %.100s, the journal has %d requests", c.send, len(requests))
+		}
+		got, age := requests[0], time.Since(requests[0].Time.Time)
 		holds(t, age < patience && got.Seconds <= age.Seconds()+0.001, "it took %v s, at %v", got.Seconds, got.Time)
 		holds(t, strings.HasPrefix(got.Error, want.Error), "%q begins with %q", got.Error, want.Error)
 		parts := strings.Fields(c.send)
 		want.Method, want.URL, want.Error = parts[0], parts[1], got.Error
 		want.Answer = answer[:min(len(answer), 1000)]
-		equal(t, c.send, withoutTimes(got), want)
+		equal(t, c.send, comparableOf(got), want)
 	}
 }
 
@@ -593,17 +596,18 @@ func TestJournalLines(t *testing.T) {
 	s := start(t)
 	s.do(t, `POST /v1/pets {"name":"<\u000a>","categoryId":1}`+
 		"\nx-a: 1\nX-A:2, 3\nTransfer-Encoding: chunked\nx-a:")
-	s.dial(t, "GET /x HTTP/1.0\n\n").read() // which has no Host
-	varies := regexp.MustCompile(`("time":")\d{4}(-\d\d){2}T\d\d(:\d\d){2}\.\d{3}Z"` +
-		`|("seconds":)\d+(\.\d{1,3})?\b|(no such path)[^"\\]*`)
-	text := varies.ReplaceAllString(s.do(t, "GET /__admin/requests").body, "$1$4$6")
+	s.dial(t, "GET /v1/pets/9 HTTP/1.0\nAuthorization: Bearer "+testKey+"\n\n").read() // which has no Host
+	text := s.do(t, "GET /__admin/requests").body
+	text = regexp.MustCompile(`\d{4}(-\d\d){2}T\d\d(:\d\d){2}\.\d{3}Z`).ReplaceAllString(text, "TIME")
+	text = regexp.MustCompile(`"seconds":\d+(\.\d{1,3})?\b`).ReplaceAllString(text, `"seconds":0`)
 	equal(t, "the journal", text, `{"requests":[
-{"time":","method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>",`+
+{"time":"TIME","method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>",`+
 		`"Host":"petstore","Transfer-Encoding":"chunked","X-A":"1, 2, 3, "},"body":"{\"name\":\"<\\u000a>\",`+
-		`\"categoryId\":1}","status":201,"seconds":,"answer":"{\"id\":1,\"name\":\"<\\n>\",`+
+		`\"categoryId\":1}","status":201,"seconds":0,"answer":"{\"id\":1,\"name\":\"<\\n>\",`+
 		`\"categoryId\":1}\n"},
-{"time":","method":"GET","url":"/x","headers":{},"body":"","status":404,"seconds":,"answer":"{\"code\":`+
-		`\"not_found\",\"message\":\"no such path\",\"status\":404}\n","error":"no such path"}
+{"time":"TIME","method":"GET","url":"/v1/pets/9","headers":{"Authorization":"Bearer <API_KEY>"},"body":"",`+
+		`"status":404,"seconds":0,"answer":"{\"code\":\"not_found\",\"message\":\"there is no pet 9\",`+
+		`\"status\":404}\n","error":"there is no pet 9"}
 ],"meta":{"total":2}}
 `)
 	s.expect(t, "DELETE /__admin/requests", "204")
@@ -704,8 +708,7 @@ func TestLogUnreadAtTheEnd(t *testing.T) {
 	b, begin := newLineBuffer(w), time.Now()
 	fmt.Fprintln(b, "unread")
 	within(t, "the end", func() bool { b.close(); return true })
-	took := time.Since(begin)
-	holds(t, took >= 950*time.Millisecond && took < 15*time.Second, "a reader had a second: %v", took)
+	holds(t, time.Since(begin) >= 950*time.Millisecond, "a reader had a second: %v", time.Since(begin))
 }
 
 // A standard error that is closed hinders neither the start nor the end.
@@ -716,7 +719,7 @@ func TestStderrClosed(t *testing.T) {
 	cmd.Stderr = w
 	p := launch(t, cmd)
 	p.expect(t, "GET /v1/pets", "200 []")
-	p.expect(t, "GET /v1/pets", "200 []")
+	p.expect(t, "GET /v1/pets", "200 []") // though the log's line of the first has failed
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	p.ends(t, "<nil>")
 }
@@ -807,7 +810,7 @@ func TestKey(t *testing.T) {
 }
 
 // A page has 20 pets or as many as limit says, however long they are. Link keeps limit and status.
-func TestPages(t *testing.T) {
+func TestPaging(t *testing.T) {
 	long := `{"name":"` + strings.Repeat("x", 60000) + `","categoryId":1,"status":"sold"},`
 	s := start(t, "-seed", tempFile(t, "["+strings.Repeat(long, 100)+seedOf(21)[1:]), "-quiet")
 	for query, want := range map[string]string{ // how many pets, and Link
@@ -823,7 +826,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Goroutines add pets at once, as seldom happens over HTTP: each id is given once, and no pet is lost.
+// Goroutines add pets at once, closer together than over HTTP: each id is given once, and no pet is lost.
 func TestAddsAtOnce(t *testing.T) {
 	pets := newStore()
 	var given [8*2000 + 1]atomic.Bool // by id
@@ -886,7 +889,8 @@ func TestParameters(t *testing.T) {
 			without := s.do(t, target).body
 			target += p.Name + "="
 			with := s.do(t, target+values[p.Name])
-			holds(t, with.status == 200 && with.body != without, "%s%s has an effect", target, values[p.Name])
+			hasEffect := with.status == 200 && with.body != without
+			holds(t, hasEffect, "%s has an effect, with %q of the map values", target, values[p.Name])
 			for step, bound := range map[int64]json.Number{-1: p.Schema.Minimum, 1: p.Schema.Maximum} {
 				if n, err := bound.Int64(); err == nil {
 					within, beyond := fmt.Sprint(target, n), fmt.Sprint(target, n+step)
@@ -991,7 +995,8 @@ func FuzzCreate(f *testing.F) {
 		isRight := json.Valid(body) && utf8.Valid(body) && isString && errCategory == nil &&
 			(!isGiven || slices.Contains(statuses[1:], PetStatus(word)))
 		_, p, err := parsePet("the body", body)
-		if equal(t, fmt.Sprintf("whether %q is taken", body), err == nil, isRight); isRight {
+		equal(t, fmt.Sprintf("whether %q is taken", body), err == nil, isRight)
+		if isRight {
 			equal(t, string(body), p, NewPet{name, category, PetStatus(word)})
 		}
 	})
@@ -1050,7 +1055,7 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// Who speaks unusual, broken or half HTTP gets an answer, perhaps of net/http itself, or a closed connection.
+// A client that speaks unusual, broken or half HTTP gets an answer, or a closed connection.
 func TestRawHTTP(t *testing.T) {
 	s := serveAPI(t, plainAPI(), func(srv *http.Server) { srv.ReadTimeout = time.Hour }) // no 408 helps
 	long, blanks := strings.Repeat("x", 300000), strings.Repeat(" ", 65510)
@@ -1073,7 +1078,6 @@ func TestRawHTTP(t *testing.T) {
 		{name: "chunks, 64 KiB", want: made + closes,
 			send: chunked + last + "5\n" + pet[:5] + "\nfffb\n" + pet[5:] + blanks[1:] + "\n0\n\n"},
 		{name: "64 KiB and a byte", send: chunked + "\n10001\n" + pet + blanks, want: refused},
-		{name: "empty", send: chunked + last + "0\n\n", want: "400 invalid_body: the body is empty" + closes},
 		{name: "a bad chunk", send: chunked + "\nx\n", want: badBody + closes, isLeaving: true},
 		{name: "half a body", send: post + "Content-Length: 28\n\n" + pet, want: badBody, isLeaving: true},
 		{name: "too long, and no body comes", send: post + "Content-Length: 65537\n\n", want: refused},
@@ -1105,15 +1109,15 @@ func TestRawHTTP(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	s := serveAPI(t, plainAPI(), func(srv *http.Server) {
-		srv.ReadHeaderTimeout, srv.ReadTimeout = time.Second/2, time.Second/2
+		srv.ReadHeaderTimeout, srv.ReadTimeout = 2*time.Second, 2*time.Second
 	})
 	s.dial(t, "").read().check(t, "nothing", noAnswer)
 	s.dial(t, "POST /v1/pets"+withKey+"Content-Length: 3\n\n{}").read().check(t, "half a body",
 		"408 request_timeout: the body did not come in time\nConnection: close")
-	s.do(t, "PUT /__admin/fault?delay=.4&answer-delay=.4")
+	s.do(t, "PUT /__admin/fault?delay=1.1&answer-delay=1.1")
 	begin := time.Now()
 	s.expect(t, "GET /v1/pets", "200 []")
-	holds(t, time.Since(begin) >= 800*time.Millisecond, "both delays were waited for: %v", time.Since(begin))
+	holds(t, time.Since(begin) >= 2200*time.Millisecond, "both delays were waited for: %v", time.Since(begin))
 }
 
 // A bug, be it a panic or an error that is no Error, is a 500. Only the log tells what it is.
@@ -1210,7 +1214,7 @@ func TestCollectorSettings(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	stopped, stop := context.WithCancel(context.Background())
 	stop()
-	for set, want := range map[string][2]int64{ // by what the environment sets: GOGC and GOMEMLIMIT then
+	for set, want := range map[string][2]int64{ // by the variable that is set: GOGC and GOMEMLIMIT afterwards
 		"": {400, memoryLimit}, "GOGC": {77, memoryLimit}, "GOMEMLIMIT": {400, 900 << 20},
 	} {
 		debug.SetGCPercent(77) // as the runtime does at its start
@@ -1223,7 +1227,9 @@ func TestCollectorSettings(t *testing.T) {
 
 // A connection that has been used is forgotten.
 func TestUsedConnectionsAreForgotten(t *testing.T) {
-	srv, forgotten := newServer(plainAPI()), make(chan bool, 1)
+	stopping, stop := context.WithCancel(context.Background())
+	defer stop()
+	srv, forgotten := newServer(testAPI(newStore(), 0, stopping)), make(chan bool, 1)
 	used, _ := net.Pipe()
 	runtime.SetFinalizer(used, func(net.Conn) { forgotten <- true })
 	srv.ConnState(used, http.StateNew)
@@ -1234,7 +1240,7 @@ func TestUsedConnectionsAreForgotten(t *testing.T) {
 }
 
 // At a signal, what is in flight is answered, and a connection that has sent nothing is closed: browsers open
-// some ahead. A second signal ends the service at once. A shell that starts it may have it ignore SIGINT.
+// some ahead. A second signal ends the service at once. SIGINT is ignored at the start, as by "&" in scripts.
 func TestSignals(t *testing.T) {
 	for name, signal := range map[string]os.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": os.Interrupt} {
 		for _, isTwice := range []bool{false, true} {
@@ -1287,7 +1293,7 @@ func TestStopWaitsTenSeconds(t *testing.T) {
 	holds(t, time.Since(begin) >= 9*time.Second, "it had 9 seconds at least: %v", time.Since(begin))
 }
 
-// With -stdin, the service stops when its standard input ends. In other tests, that ends at once.
+// With -stdin, the service stops when its standard input ends. Without it, that is ignored.
 func TestStdin(t *testing.T) {
 	stdin, starter := io.Pipe()
 	s := command{key: testKey, stdin: stdin, args: []string{"-stdin"}}.start(t)
@@ -1306,7 +1312,7 @@ func TestStdin(t *testing.T) {
 func TestRegistries(t *testing.T) {
 	const openapi, theRoutes = "api/openapi.json", "the table of routes"
 	api, schemas := readOpenAPI()
-	var described, deprecated, names, operations []string
+	var described, outdated, names, operations []string
 	for pattern, o := range api {
 		described = append(described, pattern+" "+o.OperationID)
 		for _, p := range o.Parameters {
@@ -1315,7 +1321,7 @@ func TestRegistries(t *testing.T) {
 			}
 		}
 		if o.Deprecated {
-			deprecated = append(deprecated, o.OperationID)
+			outdated = append(outdated, o.OperationID)
 		}
 	}
 	undescribed := []string{"GET /v1/store/orders", "GET /healthz", "GET /openapi.json", "GET /{$}"}
@@ -1331,7 +1337,7 @@ func TestRegistries(t *testing.T) {
 		}
 	}
 	sameNames(t, openapi, described, theRoutes, names)
-	sameNames(t, "deprecated in "+openapi, deprecated, "operationHeaders", keys(operationHeaders))
+	sameNames(t, "deprecated in "+openapi, outdated, "operationHeaders", keys(operationHeaders))
 	sameNames(t, "faultOperations", faultOperations, theRoutes, operations)
 	sameNames(t, "steps of TestModel", keys(steps), theRoutes, operations)
 	sameNames(t, "the schema FaultOperation", schemas["FaultOperation"].Enum, theRoutes, operations)
@@ -1345,10 +1351,11 @@ func TestRegistries(t *testing.T) {
 
 // Each status that api/openapi.json describes is answered, as it is described there.
 func TestOpenAPI(t *testing.T) {
+	t.Parallel()
 	full := newStore()
 	full.size = maxSize
 	s, crammed := serveAPI(t, plainAPI()), serveAPI(t, testAPI(full, 0, context.Background()))
-	slow := serveAPI(t, plainAPI(), func(srv *http.Server) { srv.ReadTimeout = time.Second / 4 })
+	slow := serveAPI(t, plainAPI(), func(srv *http.Server) { srv.ReadTimeout = time.Second })
 	const fault = "PUT /__admin/fault?code=503&delay=0&answer-delay=0&retry-after=7&operation=createPet" +
 		"&skip=99&times=2"
 	succeeds := map[string]string{ // where the pattern of the route is not enough
@@ -1414,15 +1421,15 @@ func (o operation) check(t *testing.T, r reply) {
 	if !found {
 		told = o.Responses["default"]
 	}
-	if media, body := r.header.Get("Content-Type"), any(r.body); told.Content[media].Schema != nil {
-		if media == "application/json" {
-			json.Unmarshal([]byte(r.body), &body)
-		}
-		if err := told.Content[media].Schema.check("the body", body); err != nil {
-			t.Errorf("%v: %s", err, r)
-		}
-	} else if r.body != "" || told.Content != nil {
-		t.Errorf("a body of the type %q is not described: %s", media, r)
+	media, body := r.header.Get("Content-Type"), any(r.body)
+	if media == "application/json" {
+		json.Unmarshal([]byte(r.body), &body)
+	}
+	if schema := told.Content[media].Schema; schema != nil {
+		err := schema.check("the body", body)
+		holds(t, err == nil, "the body is as described: %v: %s", err, r)
+	} else {
+		holds(t, r.body == "" && told.Content == nil, "a body of the type %q is described: %s", media, r)
 	}
 	names := []string{"Connection", "Content-Length", "Content-Type", "Date"}
 	if r.header.Get("Preference-Applied") != "" { // an error that was asked for may have these, too
@@ -1487,7 +1494,8 @@ func (s *schema) UnmarshalJSON(text []byte) error {
 	type plain schema // without this method
 	err := json.Unmarshal(text, (*plain)(s))
 	for _, part := range s.AllOf {
-		if s.Type = "object"; s.Properties == nil {
+		s.Type = "object"
+		if s.Properties == nil {
 			s.Properties = map[string]*schema{}
 		}
 		maps.Copy(s.Properties, part.Properties)
@@ -1553,6 +1561,7 @@ func TestDocuments(t *testing.T) {
 	srv, wait := newServer(plainAPI()), maxWait.Seconds()
 	maxKey := sort.Search(1<<20, func(n int) bool { return validateKey(strings.Repeat("k", n+1)) != nil })
 	code := func(status int) string { return newError(status, "").Code }
+	thousands := func(n int) string { return fmt.Sprintf("%d,%03d", n/1000, n%1000) }
 	says(readme, "[the contract](api/contract.md), version %s,", version)
 	says(contract, "# The contract of the animal store, version %s\n", version)
 	says(contract, "1. This is version %s of", version)
@@ -1570,14 +1579,14 @@ func TestDocuments(t *testing.T) {
 	says(readme, "| sizes | request body %d KiB, headers %d KiB, seed file %d MiB |", maxBody>>10,
 		(srv.MaxHeaderBytes+4096)>>10, maxSeed>>20)
 	says(readme, "| store | %d MiB of pets, each counted as its JSON and %d bytes |", maxSize>>20, petCost)
-	says(readme, "| journal | the last %d,000 requests, %d MiB of them; %d,000 bytes of each answer;",
-		maxJournal/1000, maxJournalSize>>20, maxAnswer/1000)
+	says(readme, "| journal | the last %s requests, %d MiB of them; %s bytes of each answer;",
+		thousands(maxJournal), maxJournalSize>>20, thousands(maxAnswer))
 	says(readme, "| time | headers %v seconds, request %v seconds, answer %v minutes, idle connection "+
 		"%v minutes, the end %v seconds |", srv.ReadHeaderTimeout.Seconds(), srv.ReadTimeout.Seconds(),
 		srv.WriteTimeout.Minutes(), srv.IdleTimeout.Minutes(), stopTimeout.Seconds())
 	says(readme, "| `-latency`, each delay, a stall | %v seconds |", wait)
-	says(readme, "| log | %d,000 lines", cap(newLineBuffer(io.Discard).queue)/1000)
-	says(readme, "| key | 1 to %d,%03d visible", maxKey/1000, maxKey%1000)
+	says(readme, "| log | %s lines", thousands(cap(newLineBuffer(io.Discard).queue)))
+	says(readme, "| key | 1 to %s visible", thousands(maxKey))
 	for _, word := range faultCodes {
 		says(readme, "\n| `%s` | ", word)
 	}
@@ -1608,18 +1617,20 @@ func TestDocuments(t *testing.T) {
 		for _, name := range rt.parameters {
 			says(readme, "`%s`", name)
 		}
-		if pattern, heading := rt.pattern, rt.operation; slices.Contains(faultOperations, heading) {
-			if h := operationHeaders[rt.operation]; h != nil {
-				heading += ", deprecated"
-				sunset := must(http.ParseTime(h.Get("Sunset"))).Format("2 January 2006")
-				says(readme, "`Sunset` (%s)", sunset)
-				says(contract, "It is due to be removed on %s.", sunset)
-				says(contract, "is deprecated, and due to be removed on %s.", sunset)
-				says(openapi, "Scheduled for removal on %s.", sunset)
-			}
-			says(readme, "\n| %s | `%s`", heading, pattern)
-			says(contract, " %s\n\n`%s`", heading, strings.Replace(pattern, "/v1", "", 1))
+		if !slices.Contains(faultOperations, rt.operation) {
+			continue
 		}
+		heading, headers := rt.operation, operationHeaders[rt.operation]
+		if headers != nil {
+			heading += ", deprecated"
+			sunset := must(http.ParseTime(headers.Get("Sunset"))).Format("2 January 2006")
+			says(readme, "`Sunset` (%s)", sunset)
+			says(contract, "It is due to be removed on %s.", sunset)
+			says(contract, "is deprecated, and due to be removed on %s.", sunset)
+			says(openapi, "Scheduled for removal on %s.", sunset)
+		}
+		says(readme, "\n| %s | `%s`", heading, rt.pattern)
+		says(contract, " %s\n\n`%s`", heading, strings.Replace(rt.pattern, "/v1", "", 1))
 	}
 	for document, words := range map[string]string{readme: ", deprecated |", contract: ", deprecated\n"} {
 		equal(t, words+" in "+document, strings.Count(readFile(document), words), len(operationHeaders))
@@ -1660,20 +1671,21 @@ func randomPet(random *rand.Rand) NewPet {
 	return NewPet{strings.Repeat("n", random.Intn(30)), category, statuses[random.Intn(4)]}
 }
 
-// randomSeed returns the model of a seed, and the seed: shuffled, and the last three pets without ids.
+// randomSeed returns the model of a seed, and the seed: shuffled, and behind it three pets without ids.
 func randomSeed(random *rand.Rand) (m model, seed string) {
-	n := random.Intn(60)
-	elements := make([]string, n+3)
-	places := append(random.Perm(n), n, n+1, n+2)
-	for i, place := range places {
-		if m.last++; i < n {
-			m.last += random.Int63n(4)
-		}
+	next := func(step int64) Pet {
+		m.last += step
 		p := Pet{ID: m.last, NewPet: randomPet(random)}
 		m.pets = append(m.pets, p)
-		if elements[place] = string(encode(p)); i >= n {
-			elements[place] = string(encode(p.NewPet))
-		}
+		return p
+	}
+	var elements []string
+	for range random.Intn(60) {
+		elements = append(elements, string(encode(next(1+random.Int63n(4)))))
+	}
+	random.Shuffle(len(elements), reflect.Swapper(elements))
+	for range 3 {
+		elements = append(elements, string(encode(next(1).NewPet)))
 	}
 	return m, "[" + strings.Join(elements, ",") + "]"
 }
@@ -2091,24 +2103,13 @@ func (s *service) journal(t testing.TB) (requests []entry, total int) {
 	return journal.Requests, journal.Meta.Total
 }
 
-// only returns the only request in the journal.
-func (s *service) only(t testing.TB) entry {
-	t.Helper()
-	requests, total := s.journal(t)
-	if len(requests) != 1 || total != 1 {
-		t.Fatalf("the journal has %d requests of %d, want 1", len(requests), total)
-	}
-	return requests[0]
-}
-
 // recorded compares the journal with these entries: Method, URL, Body, Status and Fault of each.
 func (s *service) recorded(t testing.TB, want ...entry) {
 	t.Helper()
 	requests, _ := s.journal(t)
 	var got []entry
 	for _, e := range requests {
-		e.Answer, e.Error = "", ""
-		got = append(got, withoutTimes(e))
+		got = append(got, entry{Method: e.Method, URL: e.URL, Body: e.Body, Status: e.Status, Fault: e.Fault})
 	}
 	equal(t, "the journal", got, want)
 }
@@ -2116,17 +2117,17 @@ func (s *service) recorded(t testing.TB, want ...entry) {
 // String is JSON, so that a failure names the members.
 func (e entry) String() string { return string(encode(e)) + "\n" }
 
-// withoutTimes returns an entry without what varies: its times, and its headers.
-func withoutTimes(e entry) entry {
+// comparableOf returns an entry without what varies: its times and its headers.
+func comparableOf(e entry) entry {
 	e.Time, e.Seconds, e.Headers, e.size = timestamp{}, 0, nil, 0
 	return e
 }
 
-// entriesOf returns a world's journal, without times.
+// entriesOf returns a world's journal, to compare.
 func entriesOf(w *world) (list []entry) {
 	entries, _ := w.journal.all()
 	for _, e := range entries {
-		list = append(list, withoutTimes(e))
+		list = append(list, comparableOf(e))
 	}
 	return list
 }
@@ -2256,7 +2257,7 @@ func serveAPI(t testing.TB, a *api, changes ...func(*http.Server)) *service {
 
 // TestMain runs the test binary as the service, for launch, or as the bare server of benchmarks.
 func TestMain(m *testing.M) {
-	time.Local = time.FixedZone("east", 9*60*60) // where a Date in local time is a wrong one
+	time.Local = time.FixedZone("east", 9*60*60) // so that a Date in local time is found
 	switch os.Getenv("PETSTORE_TEST_CHILD") {
 	case "petstore":
 		main()
@@ -2369,7 +2370,7 @@ func keys[V any](m map[string]V) (list []string) {
 	return list
 }
 
-// seedOf returns a seed of n pets, with ids from 1, which are sold.
+// seedOf returns a seed of n pets without ids, which are sold.
 func seedOf(n int) string {
 	const sold = `{"name":"a","categoryId":1,"status":"sold"}`
 	return "[" + strings.Repeat(sold+",", n-1) + sold + "]"
