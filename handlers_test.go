@@ -339,16 +339,16 @@ func TestClientLeaves(t *testing.T) {
 	early := create("code=lost, delay=30")
 	early.CloseWrite() // for the service, the client has left
 	early.read().check(t, "the answer during the delay", noAnswer)
-	late := create("delay=0.1, answer-delay=30")
+	late := create("delay=0.12, answer-delay=30")
 	s.untilRecorded(t, 2) // the answer-delay begins then
 	late.CloseWrite()
 	late.read().check(t, "the answer during the answer-delay", noAnswer)
 	s.recorded(t, entry{Method: "POST", URL: "/v1/pets", Body: pet, Fault: "code=lost, delay=30"},
-		entry{Method: "POST", URL: "/v1/pets", Body: pet, Status: 201, Fault: "delay=0.1, answer-delay=30"})
+		entry{Method: "POST", URL: "/v1/pets", Body: pet, Status: 201, Fault: "delay=0.12, answer-delay=30"})
 	requests, _ := s.journal(t)
 	equal(t, "the error of the first", requests[0].Error, "the client left before its answer")
 	equal(t, "the answer of the second", requests[1].Answer, stored+"\n")
-	holds(t, requests[1].Seconds >= 0.1, "its seconds have the delay: %v", requests[1].Seconds)
+	holds(t, requests[1].Seconds >= 0.12, "its seconds have the delay: %v", requests[1].Seconds)
 	s.expect(t, "GET /v1/pets", "200 ["+stored+"]")
 }
 
@@ -1222,7 +1222,7 @@ func TestCollectorSettings(t *testing.T) {
 		debug.SetMemoryLimit(900 << 20)
 		getenv := func(name string) string { return map[string]string{set: "set"}[name] }
 		run(stopped, []string{"-addr", "127.0.0.1:0"}, getenv, nil, io.Discard, io.Discard)
-		equal(t, set, [2]int64{int64(debug.SetGCPercent(100)), debug.SetMemoryLimit(-1)}, want)
+		equal(t, "with "+set, [2]int64{int64(debug.SetGCPercent(100)), debug.SetMemoryLimit(-1)}, want)
 	}
 }
 
