@@ -35,7 +35,7 @@ import (
 	"unicode/utf8"
 )
 
-// The tests roughly follow the order of the README. Shared helpers come last, others beside their test. A
+// The tests roughly follow the order of the README. Helpers stand by their first test, or at the end. A
 // request is spelt as in "POST /v1/pets {}\nPrefer: code=503", and its answer as in "204", "200 []" or
 // "404 not_found\nConnection: close": see service.do and reply.String. Here is what many tests send and get.
 const (
@@ -459,10 +459,10 @@ func TestSeed(t *testing.T) {
 	s.expect(t, "GET /v1/pets", "200 ["+stored+"]")
 	s.expect(t, "POST /__admin/reset", "204")
 	s.expect(t, "GET /v1/pets", "200 ["+ofFile+"]")
-	list := s.do(t, "GET /v1/pets").body // which is a seed too
-	start(t, "-seed", tempFile(t, list)).expect(t, "GET /v1/pets", "200 "+strings.TrimSpace(list))
-	command{key: testKey, args: []string{"-seed", tempFile(t, "[5]")}}.ends(t, 1,
-		`petstore: \S+pets.json: pet 1: the pet is 5; it must be a JSON object, such as .*`)
+	list := tempFile(t, s.do(t, "GET /v1/pets").body) // which is a seed too
+	start(t, "-seed", list).expect(t, "GET /v1/pets", "200 ["+ofFile+"]")
+	command{key: testKey, args: []string{"-seed", tempFile(t, "[5]")}}.ends(t, 1, "",
+		`petstore: \S+pets.json: pet 1: the pet is 5; it must be a JSON object, such as .*\n`)
 }
 
 // A request under way at a reset or stop waits no longer. It changes its own world, and not the next.
@@ -525,7 +525,7 @@ func TestWorldEnds(t *testing.T) {
 
 // README: The journal. The log, and CORS.
 
-// The journal has each request as it came, and up to 1,000 bytes of its answer.
+// The journal has each request and up to 1,000 bytes of its answer. For headers, see TestJournalLines.
 func TestJournal(t *testing.T) {
 	s, long := start(t, "-seed", tempFile(t, seedOf(40))), strings.Repeat("x", maxBody+1)
 	for _, c := range []struct {
@@ -891,8 +891,8 @@ func TestParameters(t *testing.T) {
 			// From each bound that is told, one step leads beyond it.
 			for step, bound := range map[int64]json.Number{-1: p.Schema.Minimum, 1: p.Schema.Maximum} {
 				if n, err := bound.Int64(); err == nil {
-					within, beyond := fmt.Sprint(target, n), fmt.Sprint(target, n+step)
-					equal(t, "the class of the status of "+within, s.do(t, within).status/100, 2)
+					inside, beyond := fmt.Sprint(target, n), fmt.Sprint(target, n+step)
+					equal(t, "the class of the status of "+inside, s.do(t, inside).status/100, 2)
 					equal(t, "the status of "+beyond, s.do(t, beyond).status, 400)
 				}
 			}
@@ -903,7 +903,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// Messages of Errors in full, but for those of a body (see TestParsePet). No fault is set, and no pet added.
+// Messages of Errors, but for those of a body (see TestParsePet). No fault is set, and no pet added.
 func TestMessages(t *testing.T) {
 	s, smileys := start(t), strings.Repeat("😀", 40)
 	const integer = "; it must be an integer"
@@ -1081,7 +1081,6 @@ func TestRawHTTP(t *testing.T) {
 		{name: "64 KiB and a byte", send: chunked + "\n10001\n" + pet + blanks, want: refused},
 		{name: "a bad chunk", send: chunked + "\nx\n", want: badBody + closes, isLeaving: true},
 		{name: "half a body", send: post + "Content-Length: 28\n\n" + pet, want: badBody, isLeaving: true},
-		{name: "too long, and no body comes", send: post + "Content-Length: 65537\n\n", want: refused},
 		{name: "too long", send: "PUT /" + withKey + "Content-Length: 300000\n\n" + long, want: refused},
 		{name: "headers of 64 KiB", send: get + "X: " + long[:65336] + "\n" + last, want: "200 []" + closes},
 		{name: "headers over 64 KiB", send: get + "X: " + long[:65536] + "\n\n",
@@ -1194,11 +1193,11 @@ func TestCommandLine(t *testing.T) {
 		{args: "-addr " + slow.addr, code: 1, error: ".*; -addr 127.0.0.1:0 takes a free port"},
 	} {
 		t.Run(c.args+c.key, func(t *testing.T) {
-			command{key: c.key, args: strings.Split(c.args, " ")}.ends(t, c.code, "petstore: "+c.error)
+			command{key: c.key, args: strings.Split(c.args, " ")}.ends(t, c.code, "", "petstore: "+c.error+"\n")
 		})
 	}
-	command{args: []string{"-version"}}.ends(t, 0, `1\.0\.0`)
-	command{args: []string{"-h"}}.ends(t, 0, `(?s).* at /,.*/openapi\.json.*_API_KEY.*1 to 4096.*up to 30s.*`)
+	command{args: []string{"-version"}}.ends(t, 0, "1.0.0\n", "")
+	command{args: []string{"-h"}}.ends(t, 0, "", `(?s).* at /,.*/openapi.*_API_KEY.*1 to 4096.*up to 30s.*`)
 }
 
 // A listener that fails ends the service with an error.
@@ -1368,9 +1367,9 @@ func TestOpenAPI(t *testing.T) {
 		"getPet 400": "GET /v1/pets/x", "getPet 404": "GET /v1/pets/5", "reset 400": "POST /__admin/reset {}",
 		"setFault 400": "PUT /__admin/fault?code=x",
 	}
-	headers := map[string]string{ // with which any request fails
+	headers := map[string]string{ // with which those requests fail that have the status
 		"401": "Authorization: x", "413": "Content-Length: 65537", "415": "Content-Type: x",
-		"502": "Prefer: code=html", "default": "Content-Length: 999", // of which slow gets nothing
+		"502": "Prefer: code=html", "default": "Content-Length: 999", // for the rest of which slow waits
 	}
 	api, _ := readOpenAPI()
 	for pattern, o := range api {
@@ -1855,7 +1854,7 @@ func compare(b *testing.B, p *process, request string) {
 	for sent := 0; sent < b.N; sent += 500 { // in turns, as other programs run, too
 		for i, s := range servers {
 			begin := s.cpu(b)
-			load(s, 500)
+			load(s, min(500, b.N-sent))
 			used[i] += s.cpu(b) - begin
 		}
 	}
@@ -1896,7 +1895,7 @@ func (r reply) check(t testing.TB, what, want string) {
 	t.Helper()
 	got, want := r.String(), sortHeaders(want)
 	line, _, _ := strings.Cut(want, "\n")
-	code, message, _ := strings.Cut(line, ": ")
+	code, message, _ := strings.Cut(line, ": ") // if the message begins as wanted, its rest does not matter
 	if e := r.error(); code == fmt.Sprint(r.status, " ", e.Code) && strings.HasPrefix(e.Message, message) {
 		got = line + strings.TrimPrefix(got, code+": "+e.Message)
 	}
@@ -1951,7 +1950,7 @@ func equal[T any](t testing.TB, what string, got, want T) {
 type service struct {
 	addr, key string        // host:port, and the key that do sends
 	stderr    *lockedBuffer // what it has written there so far
-	cancel    func()        // asks it to stop, as SIGTERM does
+	cancel    func()        // asks it to stop, as SIGTERM does; only start sets this and stop
 	stop      func()        // stops it, and checks how it ends
 	idle      sync.Pool     // connections that are not in use
 }
@@ -1960,8 +1959,8 @@ type service struct {
 func (s *service) as(key string) *service { return &service{addr: s.addr, key: key} }
 
 // do sends a request and reads the answer. In the first line are the method, the target and, behind the next
-// space, the body; headers follow. Host, Authorization with the key and Content-Length are sent too unless
-// they are given. With Transfer-Encoding: chunked, the body is one chunk.
+// space, the body; headers follow. Host, Authorization with the key and a body's Content-Length are sent too
+// unless they are given. With Transfer-Encoding: chunked, the body is one chunk.
 func (s *service) do(t testing.TB, request string) reply {
 	t.Helper()
 	line, headers, _ := strings.Cut(request, "\n")
@@ -2117,7 +2116,7 @@ func (s *service) recorded(t testing.TB, want ...entry) {
 // String is JSON, so that a failure names the members.
 func (e entry) String() string { return string(encode(e)) + "\n" }
 
-// comparableOf returns an entry without what varies: its times and its headers.
+// comparableOf returns an entry without what varies: times, headers and size.
 func comparableOf(e entry) entry {
 	e.Time, e.Seconds, e.Headers, e.size = timestamp{}, 0, nil, 0
 	return e
@@ -2215,13 +2214,14 @@ func (c command) start(t testing.TB) *service {
 	return s
 }
 
-// ends runs one that does not serve. What it prints is compared with a regular expression.
-func (c command) ends(t testing.TB, code int, output string) {
+// ends runs one that does not serve. Its stderr is compared with a regular expression.
+func (c command) ends(t testing.TB, code int, wantStdout, wantStderr string) {
 	t.Helper()
 	var stdout, stderr lockedBuffer
 	got := within(t, "the end", func() int { return c.run(context.Background(), &stdout, &stderr) })
 	equal(t, fmt.Sprintf("the exit code of petstore %q", c.args), got, code)
-	matches(t, stdout.String()+stderr.String(), "^(?:"+output+")\n$")
+	equal(t, "stdout", stdout.String(), wantStdout)
+	matches(t, stderr.String(), "^(?:"+wantStderr+")$")
 }
 
 // readAddr waits for the base URL on stdout, and returns its host:port.
