@@ -220,11 +220,11 @@ func useSizes(d *desk) {
 			}
 		}
 	}
-	const asJSON, client = "Content-Type: application/json", "User-Agent: shop/2.1"
+	const typed, client = "Content-Type: application/json", "User-Agent: shop/2.1"
 	d.window(1440, 900, "light").press("Add 25 samples").see("#said", "Added").send("GET /pets", "", client)
-	d.send("GET /v1/pets", "", client).send("POST /v1/pets", `{"name":"Ida","categoryId":"7"}`, asJSON, client)
+	d.send("GET /v1/pets", "", client).send("POST /v1/pets", `{"name":"Ida","categoryId":"7"}`, typed, client)
 	d.fill("Operation", "createPet").press("All fail").see("#bar.strikes", "")
-	d.send("POST /v1/pets", pet, asJSON, client).send("POST /v1/pets", pet, asJSON, client)
+	d.send("POST /v1/pets", pet, typed, client).send("POST /v1/pets", pet, typed, client)
 	d.see("#list li:nth-child(5)", "").press("POST400").see("#list [open]", "categoryId is")
 	d.run("document.activeElement.blur(); document.getAnimations().forEach(one => one.finish())")
 	if file := os.Getenv("PETSTORE_PICTURE"); file != "" {
