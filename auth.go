@@ -17,9 +17,10 @@ func newKey() string {
 	return fmt.Sprintf("%x", b)
 }
 
+const maxKey = 4096 // bytes, of the 64 KiB that all headers may have
+
 // validateKey refuses a key that a header cannot carry. It accepts the empty one, which stands for a random key.
 func validateKey(key string) error {
-	const maxKey = 4096 // bytes, of the 64 KiB that all headers may have
 	if len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return fmt.Errorf("PETSTORE_API_KEY must be 1 to %d visible ASCII characters: "+
 			"no space, no control character", maxKey)
