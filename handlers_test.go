@@ -1241,14 +1241,14 @@ func TestCollectorSettings(t *testing.T) {
 func TestUnusedConnections(t *testing.T) {
 	stopping, stop := context.WithCancel(context.Background())
 	srv, forgotten := newServer(testAPI(newStore(), 0, stopping)), make(chan bool, 1)
-	client, unused := net.Pipe()
 	used, _ := net.Pipe()
 	runtime.SetFinalizer(used, func(net.Conn) { forgotten <- true })
-	srv.ConnState(unused, http.StateNew)
 	srv.ConnState(used, http.StateNew)
 	srv.ConnState(used, http.StateActive)
 	used = nil
 	eventually(t, "the end of what is forgotten", func() bool { runtime.GC(); return len(forgotten) == 1 })
+	client, unused := net.Pipe()
+	srv.ConnState(unused, http.StateNew) // which keeps srv in memory until here
 	stop()
 	end := within(t, "its end", func() error { _, err := client.Read(make([]byte, 1)); return err })
 	equal(t, "the end of the unused connection", end, io.EOF)
