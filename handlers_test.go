@@ -703,10 +703,11 @@ func TestStderrUnread(t *testing.T) {
 	t.Parallel()
 	_, unread := io.Pipe()
 	s := command{key: testKey, stderr: unread}.start(t)
-	s.expect(t, "GET /v1/pets", "200 []")
 	begin := time.Now()
 	s.stop()
 	holds(t, time.Since(begin) >= 950*time.Millisecond, "a reader had a second: %v", time.Since(begin))
+	fails := command{args: []string{"-x"}}
+	within(t, "the failing start", func() int { return fails.run(context.Background(), io.Discard, unread) })
 }
 
 // A standard error that is closed hinders neither the start nor the end.
@@ -751,13 +752,13 @@ func TestContract(t *testing.T) {
 	s, again := start(t), "\nIdempotency-Key: 1" // which is ignored
 	rex, tom := `{"name":"Rex","categoryId":7,"status":"available"}`, `{"name":"Tom","categoryId":9}`
 	rex1, tom2 := strings.Replace(rex, "{", `{"id":1,`, 1), strings.Replace(tom, "{", `{"id":2,`, 1)
-	s.expect(t, "GET /v1/pets", "200 []")
 	s.expect(t, "POST /v1/pets "+rex+again, "201 "+rex1+"\nLocation: /v1/pets/1")
 	s.expect(t, "POST /v1/pets "+tom+again, "201 "+tom2+"\nLocation: /v1/pets/2")
 	s.expect(t, "GET /v1/pets", "200 ["+rex1+","+tom2+"]")
 	s.expect(t, "GET /v1/pets?status=available", "200 ["+rex1+"]")
 	s.expect(t, "GET /v1/pets/2", "200 "+tom2+deprecated)
 	s.expect(t, "GET /v1/pets/2?%zz", "400 invalid_parameter: the query"+deprecated)
+	s.expect(t, "GET /v1/pets/2\nPrefer: code=418", teapot+deprecated+"\nPreference-Applied: code=418")
 }
 
 // Each GET has a HEAD with the same headers, but for the Date. All but the page is JSON and a newline.
@@ -879,17 +880,16 @@ func TestParameters(t *testing.T) {
 				continue
 			}
 			s.do(t, "DELETE /__admin/fault")
-			target := sample(pattern) + "?"
+			base := sample(pattern) + "?"
 			if o.OperationID == "setFault" && p.Name != "code" {
-				target += "code=503&"
+				base += "code=503&"
 			}
-			without := s.do(t, target).body
-			target += p.Name + "="
-			with := s.do(t, target+values[p.Name])
-			hasEffect := with.status/100 == 2 && with.body != without
-			holds(t, hasEffect, "%s has an effect, with %q of the map values", target, values[p.Name])
+			with := func(value any) reply { return s.do(t, fmt.Sprint(base, p.Name, "=", value)) }
+			what := o.OperationID + "'s " + p.Name
+			without, other := s.do(t, base).body, with(values[p.Name])
+			holds(t, other.status == 200 && other.body != without, "%s has an effect: %s", what, other)
 			if standard := string(p.Schema.Default); standard != "" {
-				equal(t, "leaving out "+target+standard, without, s.do(t, target+standard).body)
+				equal(t, "the answer with the default of "+what, with(standard).body, without)
 			}
 			if p.Schema.Type != "integer" && p.Schema.Type != "number" {
 				continue
@@ -899,11 +899,9 @@ func TestParameters(t *testing.T) {
 				if err != nil { // no bound is told, so the last int64 is taken
 					n = step * math.MaxInt64
 				} else {
-					beyond := fmt.Sprint(target, n+step)
-					equal(t, "the status of "+beyond, s.do(t, beyond).status, 400)
+					equal(t, fmt.Sprint("the status beyond ", what, "=", n), with(n+step).status, 400)
 				}
-				inside := fmt.Sprint(target, n)
-				equal(t, "the class of the status of "+inside, s.do(t, inside).status/100, 2)
+				equal(t, fmt.Sprint("the status of ", what, "=", n), with(n).status, 200)
 			}
 		}
 	}
@@ -925,8 +923,9 @@ func TestMessages(t *testing.T) {
 		"POST /v1/pets x\nContent-Type: x": "Content-Type is x; it must be application/json, in UTF-8 " +
 			"(curl sends that with --json)",
 		"GET /v1/pets/1%2F2":                   "petId is 1/2" + integer,
-		"GET /v1/pets?limit=x&after=x&status=": "limit is x" + integer + " from 1 to 100",
+		"GET /v1/pets?limit=&after=x&status=":  "limit is empty" + integer + " from 1 to 100",
 		"GET /v1/pets?limit=x&after=1&after=1": "after is given 2 times; it must be given once",
+		"GET /v1/pets?status=":                 "status is empty; it must be available, pending or sold",
 		"GET /v1/pets?%zz":                     `the query is malformed: invalid URL escape "%zz"`,
 		"GET /__admin/fault?x=1&code=503&c=": "GET /__admin/fault does not take the parameter c; " +
 			"PUT /__admin/fault (curl -X PUT) takes " + strings.Join(faultParameters, ", "),
@@ -1016,6 +1015,7 @@ func TestPathsAndMethods(t *testing.T) {
 		s.expect(t, "POST "+path+"?%zz", "404 not_found: no such path")
 		s.expect(t, "BREW "+path+"?%zz", "404 not_found: no such path")
 	}
+	s.as("").expect(t, "GET /v1x", "404 not_found") // it is not under /v1, so it needs no key
 	s.expect(t, "GET /v1/store/orders", "501 not_implemented")
 	for path, methods := range map[string]string{
 		"/v1/pets": "GET, HEAD, POST", "/v1/pets/1": "GET, HEAD", "/": "GET, HEAD",
@@ -1063,14 +1063,14 @@ func TestContentTypes(t *testing.T) {
 // A client that speaks unusual, broken or half HTTP gets an answer, or a closed connection.
 func TestRawHTTP(t *testing.T) {
 	s := serveAPI(t, plainAPI(), func(srv *http.Server) { srv.ReadTimeout = time.Hour }) // no 408 helps
-	long, blanks := strings.Repeat("x", 300000), strings.Repeat(" ", 65510)
+	long, rest := strings.Repeat("x", 300000), strings.Repeat(" ", maxBody-len(pet))
+	chunk := func(data string) string { return fmt.Sprintf("%x\n%s\n", len(data), data) }
 	const (
-		get, post = "GET /v1/pets" + withKey, "POST /v1/pets" + withKey
-		last      = "Connection: close\n\n"
-		chunked   = post + "Transfer-Encoding: chunked\n"
-		expect    = "Expect: 100-continue\nContent-Length: 27\n\n"
-		closes    = "\nConnection: close"
-		refused   = "413 request_entity_too_large: the body is over 65536 bytes; " +
+		get, post    = "GET /v1/pets" + withKey, "POST /v1/pets" + withKey
+		last, closes = "Connection: close\n\n", "\nConnection: close"
+		chunked      = post + "Transfer-Encoding: chunked\n"
+		expect       = "Expect: 100-continue\nContent-Length: 27\n\n"
+		refused      = "413 request_entity_too_large: the body is over 65536 bytes; " +
 			"a larger seed goes into a file: -seed" + closes
 		badBody = "400 invalid_body: the body is cut short or badly chunked"
 	)
@@ -1082,8 +1082,8 @@ func TestRawHTTP(t *testing.T) {
 		{name: "pipelining, and a GET with a body", want: "200 []\n\n200 []\n\n200 []" + closes,
 			send: get + "\n" + get + "Content-Length: 2\n\n{}" + get + last},
 		{name: "chunks, 64 KiB", want: made + closes,
-			send: chunked + last + "5\n" + pet[:5] + "\nfffb\n" + pet[5:] + blanks[1:] + "\n0\n\n"},
-		{name: "64 KiB and a byte", send: chunked + "\n10001\n" + pet + blanks, want: refused},
+			send: chunked + last + chunk(pet[:5]) + chunk(pet[5:]+rest) + chunk("")},
+		{name: "64 KiB and a byte", send: chunked + "\n" + chunk(pet+rest+" "), want: refused},
 		{name: "a bad chunk", send: chunked + "\nx\n", want: badBody + closes, isLeaving: true},
 		{name: "half a body", send: post + "Content-Length: 28\n\n" + pet, want: badBody, isLeaving: true},
 		{name: "too long", send: "PUT /" + withKey + "Content-Length: 300000\n\n" + long, want: refused},
@@ -1119,7 +1119,7 @@ func TestTimeouts(t *testing.T) {
 	s.dial(t, "").read().check(t, "nothing", noAnswer)
 	s.dial(t, "POST /v1/pets"+withKey+"Content-Length: 3\n\n{}").read().check(t, "half a body",
 		"408 request_timeout: the body did not come in time\nConnection: close")
-	for code, want := range map[string]string{"": "200 []", "&code=418": teapot, "&code=lost": noAnswer} {
+	for code, want := range map[string]string{"": "200 []", "&code=418": teapot, "&code=hangup": noAnswer} {
 		s.do(t, "PUT /__admin/fault?delay=1.1&answer-delay=1.1"+code)
 		begin := time.Now()
 		s.expect(t, "GET /v1/pets", want)
@@ -1181,8 +1181,8 @@ func TestFullStore(t *testing.T) {
 func TestCommandLine(t *testing.T) {
 	const duration = "it must be a duration from 0s to 30s, such as 150ms or 2s; -h lists the flags"
 	slow, begin := start(t, "-latency", "50ms"), time.Now()
-	slow.expect(t, "GET /v1/pets", "200 []")
-	holds(t, time.Since(begin) >= 50*time.Millisecond, "-latency delays the answer")
+	slow.expect(t, "GET /v1/pets\nPrefer: delay=0.05", "200 []\nPreference-Applied: delay=0.05")
+	holds(t, time.Since(begin) >= 100*time.Millisecond, "-latency delays the request, and the fault does too")
 	for _, c := range []struct {
 		key, args string
 		code      int
@@ -1190,16 +1190,17 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{args: "-x\ny", code: 2, error: ".*-x y; -h lists the flags"},
 		{args: "-quiet stray\r\none", code: 2, error: "unexpected argument stray one; -h lists the flags"},
-		{args: "-latency 150", code: 2, error: ".*150.*" + duration},
+		{args: "-latency -1ns", code: 2, error: ".*-1ns.*" + duration},
 		{args: "-latency 30.001s", code: 2, error: ".*30.001s.*" + duration},
 		{args: "-seed no\n.json", code: 1, error: ".*no .json.*"},
 		{args: "-quiet", key: "k k", code: 1, error: "PETSTORE_API_KEY must be 1 to 4096 visible ASCII .*"},
 		{args: "-quiet", key: "k\x7f", code: 1, error: "PETSTORE_API_KEY must be .*"},
+		{args: "-quiet", key: strings.Repeat("k", 4097), code: 1, error: "PETSTORE_API_KEY must be .*"},
 		{args: "-addr ", code: 1, error: ".*; write -addr 127.0.0.1:8080, or -addr :8080 for every .*"},
 		{args: "-addr 8081", code: 1, error: ".*; write -addr host:port, with a port from 0 to 65535"},
 		{args: "-addr " + slow.addr, code: 1, error: ".*; -addr 127.0.0.1:0 takes a free port"},
 	} {
-		t.Run(c.args+c.key, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s %.9s", c.args, c.key), func(t *testing.T) {
 			command{key: c.key, args: strings.Split(c.args, " ")}.ends(t, c.code, "", "petstore: "+c.error)
 		})
 	}
@@ -1300,9 +1301,9 @@ func TestStopWhileSeeding(t *testing.T) {
 // What is in flight has 10 seconds. Here it is cut off before it would get the 408 that is due after 15.
 func TestStopWaitsTenSeconds(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	upload, begin := s.upload(t), time.Now()
-	s.cancel()
+	p := launch(t, child())
+	upload, begin := p.upload(t), time.Now()
+	p.cmd.Process.Signal(syscall.SIGTERM)
 	upload.read().check(t, "the upload", noAnswer)
 	holds(t, time.Since(begin) >= 9*time.Second, "it had 9 seconds at least: %v", time.Since(begin))
 }
@@ -1326,7 +1327,7 @@ func TestStdin(t *testing.T) {
 func TestRegistries(t *testing.T) {
 	const openapi, theRoutes = "api/openapi.json", "the table of routes"
 	api, schemas := readOpenAPI()
-	var described, outdated, names, operations []string
+	var described, outdated, routed, operations []string
 	for pattern, o := range api {
 		described = append(described, pattern+" "+o.OperationID)
 		for _, p := range o.Parameters {
@@ -1341,16 +1342,16 @@ func TestRegistries(t *testing.T) {
 	undescribed := []string{"GET /v1/store/orders", "GET /healthz", "GET /openapi.json", "GET /{$}"}
 	for _, rt := range routes {
 		if !slices.Contains(undescribed, rt.pattern) {
-			names = append(names, rt.pattern+" "+rt.operation)
+			routed = append(routed, rt.pattern+" "+rt.operation)
 		}
 		for _, name := range rt.parameters {
-			names = append(names, rt.pattern+"?"+name)
+			routed = append(routed, rt.pattern+"?"+name)
 		}
 		if rt.operation != "" && strings.Contains(rt.pattern, " /v1/") {
 			operations = append(operations, rt.operation)
 		}
 	}
-	sameNames(t, openapi, described, theRoutes, names)
+	sameNames(t, openapi, described, theRoutes, routed)
 	sameNames(t, "deprecated in "+openapi, outdated, "operationHeaders", keys(operationHeaders))
 	sameNames(t, "faultOperations", faultOperations, theRoutes, operations)
 	sameNames(t, "steps of TestModel", keys(steps), theRoutes, operations)
@@ -1383,8 +1384,9 @@ func TestOpenAPI(t *testing.T) {
 	}
 	headers := map[string]string{ // with which those requests fail that have the status
 		"401": "Authorization: x", "413": "Content-Length: 65537", "415": "Content-Type: x",
-		"502": "Prefer: code=html", "default": "Content-Length: 999", // for the rest of which slow waits
+		"502": "Prefer: code=html", "default": "Content-Length: 999", // no body comes: a 408
 	}
+	services := map[string]*service{"507": crammed, "default": slow} // for the rest, s
 	api, _ := readOpenAPI()
 	for pattern, o := range api {
 		name := o.OperationID
@@ -1395,9 +1397,8 @@ func TestOpenAPI(t *testing.T) {
 				s.do(t, fault)
 				s.do(t, "POST /v1/pets {}\nPrefer: delay=0") // for the journal
 				sent := cmp.Or(fails[name+" "+status], request+"\n"+headers[status])
-				r := cmp.Or(map[string]*service{"507": crammed, "default": slow}[status], s).do(t, sent)
-				what := "the status of " + sent + ", as in succeeds, fails or headers"
-				equal(t, what, strconv.Itoa(r.status), strings.Replace(status, "default", "408", 1))
+				r := cmp.Or(services[status], s).do(t, sent)
+				equal(t, sent, strconv.Itoa(r.status), strings.Replace(status, "default", "408", 1))
 				o.check(t, r)
 				if strings.Contains(request, "/v1/") && status[0] != '2' { // the same may be simulated
 					code := strings.Replace(status, "default", "599", 1)
@@ -1483,8 +1484,8 @@ func readOpenAPI() (map[string]operation, map[string]*schema) {
 			name := ref.FindStringSubmatch(found)
 			return string(file.Components[name[1]][name[2]])
 		})
-		must(0, json.Unmarshal([]byte(text), &file))
 	}
+	must(0, json.Unmarshal([]byte(text), &file))
 	var described struct {
 		Components struct{ Schemas map[string]*schema }
 	}
@@ -1949,8 +1950,7 @@ func equal[T any](t testing.TB, what string, got, want T) {
 type service struct {
 	addr, key string        // host:port, and the key that do sends
 	stderr    *lockedBuffer // what it has written there so far
-	cancel    func()        // asks it to stop, as SIGTERM does; only start sets this and stop
-	stop      func()        // stops it, and checks how it ends
+	stop      func()        // of start: stops it, and checks how it ends
 	idle      sync.Pool     // connections that are not in use
 }
 
@@ -2177,27 +2177,27 @@ func start(t testing.TB, args ...string) *service {
 type command struct {
 	key    string
 	args   []string
-	stdin  io.Reader // nil is an empty one
+	stdin  io.Reader // for -stdin
 	stderr io.Writer // with nil, start keeps what is written there
 }
 
 func (c command) run(ctx context.Context, stdout, stderr io.Writer) int {
 	getenv := func(name string) string { return map[string]string{"PETSTORE_API_KEY": c.key}[name] }
-	return run(ctx, c.args, getenv, cmp.Or[io.Reader](c.stdin, strings.NewReader("")), stdout, stderr)
+	return run(ctx, c.args, getenv, c.stdin, stdout, stderr)
 }
 
 // start runs it on a free port until the test ends. It must print only its base URL, and exit with 0.
 func (c command) start(t testing.TB) *service {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &service{key: c.key, stderr: new(lockedBuffer), cancel: cancel}
+	s := &service{key: c.key, stderr: new(lockedBuffer)}
 	c.args = append([]string{"-addr", "127.0.0.1:0"}, c.args...)
 	out, w := io.Pipe()
 	exit := make(chan int, 1)
 	go func() { code := c.run(ctx, w, cmp.Or[io.Writer](c.stderr, s.stderr)); w.Close(); exit <- code }()
 	stdout := bufio.NewReader(out)
 	s.stop = sync.OnceFunc(func() {
-		s.cancel()
+		cancel()
 		more, _ := io.ReadAll(stdout)
 		end := fmt.Sprint(string(more), receive(t, "the end", exit))
 		equal(t, "stdout after the base URL, and exit code", end, "0")
