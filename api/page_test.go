@@ -77,19 +77,19 @@ func present(d *desk) {
 }
 
 func aim(d *desk) { // the third createPet fails, once
-	d.fill("Operation", "createPet").fill("Skip first", "2").press("Next request fails")
+	d.fill("Operation", "createPet").fill("Skip first", "2").fill("Delay", "1").press("Next request fails")
 	d.see("#detail", "Requests met: 0, struck: 0, to come: 1. With operation=createPet, skip=2, times=1.")
 	d.send("GET /v1/pets", "").send("POST /v1/pets", pet).send("POST /v1/pets", pet)
 	d.send("POST /v1/pets", pet).send("POST /v1/pets", pet)
 	d.rows("POST 201", "POST 503 /v1/pets code=503 this error is", "POST 201", "POST 201", "GET 200")
 	d.see("#list li.struck.fresh:nth-child(2)", "503").see("#bar.used #detail", "Requests met: 4, struck: 1.")
-	d.press("Another fault").press("Set for all clients").see("#why", "Give a code or a delay.")
-	d.fill("Delay", "1").fill("Skip first", "-1").press("Set for all").see("#spoken", "skip is -1")
-	d.see("[name=skip]:focus + #why", "skip is -1").fill("Skip first", "").gone("#why")
-	d.fill("Delay", " 0.01").fill("Answer delay", "0.02").fill("Retry-After", "0").fill("Times", "2")
+	d.fill("Delay", "").press("Another fault").press("Set for all clients").see("#why", "Give a code or a")
+	d.fill("Skip first", "").fill("Delay", "-1").press("Set for all").see("#spoken", "delay is -1")
+	d.see("[name=delay]:focus + #why", "delay is -1").gone("#why + small").fill("Delay", " 0.01").gone("#why")
+	d.fill("Answer delay", "0.02").fill("Retry-After", "0").fill("Times", "2")
 	d.fill("Code", "500").press("Set for all clients").see("#headline", "Fault: 500").see("#detail",
 		"to come: 2. With delay=0.01, answer-delay=0.02, retry-after=0, operation=createPet, times=2.")
-	d.press("Reset all").see("#spoken", "No fault. Reset at ").rows().see("#listed", "There are no pets yet.")
+	d.press("Reset all").see("#spoken", "No fault. Reset at ").rows().until("!$('[name=code]').value")
 }
 
 func keepPets(d *desk) {
@@ -109,7 +109,7 @@ func keepPets(d *desk) {
 
 func debug(d *desk) {
 	d.send("POST /v1/pets?x=%20y", `{"name":`+html, "X-Name: "+html)
-	d.send("GET /v1/pets?limit=<b>x</b>", "")
+	d.send("GET /v1/pets?limit=<b>x</b>"+strings.Repeat("x", 300), "")
 	d.send("POST /v1/pets", "a body without the key", "Authorization: Bearer none")
 	for _, code := range []string{"hangup", "lost", "truncate", "stall", "html"} {
 		d.send("POST /v1/pets", pet, "Prefer: code="+code)
@@ -117,7 +117,7 @@ func debug(d *desk) {
 	d.rows("POST 502 /v1/pets code=html", "POST 201, stalled /v1/pets code=stall",
 		"POST 201, cut /v1/pets code=truncate", "POST no answer /v1/pets code=lost",
 		"POST no answer /v1/pets code=hangup", "POST 401 /v1/pets this is not the API key",
-		"GET 400 /v1/pets?limit=<b>x</b>", "POST 400 /v1/pets?x=%20y")
+		"GET 400 /v1/pets?limit=<b>x</b>"+strings.Repeat("x", 177)+"… limit is", "POST 400 /v1/pets?x=%20y")
 	for row, seen := range map[string]string{"code=hangup": "Answer There was none. Body " + pet,
 		"code=lost":  `Answer, which the client did not get {"id":1,"name":"Rex","categoryId":7}`,
 		"code=stall": `Answer {"id":3,"name":"Rex","categoryId":7}`, "code=html": "Answer <html>",
@@ -130,10 +130,10 @@ func debug(d *desk) {
 func filter(d *desk) {
 	d.send("POST /v1/pets?x=1", `{"body":0,`+pet[1:], "User-Agent: shop/2.1").send("GET /v1/pets", "")
 	d.send("GET /v1/pets/7", "").see("#count", "3 requests, newest first").gone("#hits")
-	for words, hits := range map[string]int{"pets GET": 2, "-404 -post": 1, "x=2": 0, "SHOP": 1, `"id":`: 2} {
-		d.fill("Filter", "").gone("#hits").fill("Filter", words)
-		d.see("#hits", []string{"Nothing matches", "1 hit", "2 hits"}[hits])
-		d.until("[...list.children].filter(row => row.checkVisibility()).length === arguments[0]", hits)
+	for text, n := range map[string]int{"pets GET": 2, "-404 -post": 1, "?y": 0, "SHOP body": 1, `"id":`: 2} {
+		d.fill("Filter", "").gone("#hits").fill("Filter", text)
+		d.see("#hits[role=status]", []string{"Nothing matches", "1 hit", "2 hits"}[n])
+		d.until("[...list.children].filter(row => row.checkVisibility()).length === arguments[0]", n)
 	}
 	d.fill("Filter", "404").send("GET /v1/pets/8", "").rows("GET 404 /v1/pets/8 ", "GET 404 /v1/pets/7 ")
 	d.see("#count", "in 4 requests").press("Forget all").see("#said", "Forgotten at ").rows()
@@ -255,8 +255,8 @@ func meetOutages(d *desk) {
 	d.send("PUT /__admin/fault?code=503", "").see("#headline", "No fault").run(hide, false)
 	d.see("#headline", "Fault: 503").run("patient = false")
 	signal("-STOP")
-	d.press("End the fault").see("#said", "Asking…").see("#bar.unknown #headline", "No answer")
-	d.see("#detail", "has not answered for two seconds.").see("#held.gone", "Not live")
+	d.press("End the fault").until(`shown(said) === "Asking…" && !shown(spoken)`)
+	d.see("#bar.unknown #detail", "has not answered for two seconds.").see("#held.gone", "Not live")
 	signal("-CONT")
 	d.send("DELETE /__admin/fault", "").see("#bar.calm #headline", "No fault").see("#list [open]", "GET")
 	d.run(`instead = (path, init) => init.method === "DELETE" && Promise.reject(new TypeError("no network"))`)
@@ -264,8 +264,8 @@ func meetOutages(d *desk) {
 	d.send("POST /__admin/reset", `[{"name":"Ida","categoryId":1}]`).see("#rows", "Ida")
 	d.see("#list [open]", "").press("Reset all").see("#spoken", "No fault. Reset at ").gone("#table").rows()
 	signal("-KILL")
-	d.see("#bar.unknown #headline", "No answer").see("#detail", "The service does not answer.")
-	d.until(`document.title.startsWith("No answer") && renew.ariaDisabled === "true"`).process.Wait()
+	d.until("document.title.startsWith('No answer')").see("#bar.unknown #detail", "service does not answer.")
+	d.until(`[renew, add].every(one => one.ariaDisabled === "true")`).process.Wait()
 	d.serve(strings.TrimPrefix(d.base, "http://")).see("#bar.calm", "No fault").see("#listed", "no pets yet.")
 }
 
