@@ -254,7 +254,7 @@ func testFault(t *testing.T, by, code, request, want string) {
 	replies := make(chan reply, 1)
 	go func() { replies <- s.do(t, send) }()
 	s.untilRecorded(t, 1)
-	requests, _ := s.journal(t)
+	requests, total := s.journal(t)
 	pets := s.do(t, "GET /v1/pets"+byPage).body
 	s.expect(t, "POST /__admin/reset", "204") // ends a stall
 	got := receive(t, "the answer", replies)
@@ -264,9 +264,9 @@ func testFault(t *testing.T, by, code, request, want string) {
 	if row.isDone {
 		e.Answer, e.Error = cmp.Or(row.journalAnswer, plain.body), plain.error().Message
 	}
-	equal(t, "the journal", comparableOf(requests[0]), e)
-	isAdded := row.isDone && plain.status == 201
-	equal(t, "whether a pet is added", strings.Contains(pets, `"id":2`), isAdded)
+	equal(t, "requests in the journal", total, 1)
+	equal(t, "the first", comparableOf(requests[0]), e)
+	equal(t, "whether a pet is added", strings.Contains(pets, `"id":2`), row.isDone && plain.status == 201)
 	s.recorded(t) // which is empty after the reset
 	s.expect(t, "GET /__admin/fault", "200 {}")
 	s.expect(t, "GET /v1/pets", "200 ["+stored+"]")
@@ -680,11 +680,11 @@ func TestLineBuffer(t *testing.T) {
 	b, log, want := newLineBuffer(w), new(lockedBuffer), ""
 	fmt.Fprintln(b, 0)
 	eventually(t, "the line that the writer holds", func() bool { return len(b.queue) == 0 })
-	within(t, "the writing", func() (err error) {
+	within(t, "the writing, which waits for nobody", func() bool {
 		for n := range 1200 {
-			_, err = fmt.Fprintln(b, n+1)
+			fmt.Fprintln(b, n+1)
 		}
-		return err
+		return true
 	})
 	go io.Copy(log, r)
 	eventually(t, "the warning", func() bool { return strings.Contains(log.String(), "lines=") })
@@ -886,8 +886,8 @@ func TestParameters(t *testing.T) {
 			}
 			with := func(value any) reply { return s.do(t, fmt.Sprint(base, p.Name, "=", value)) }
 			what := o.OperationID + "'s " + p.Name
-			without, other := s.do(t, base).body, with(values[p.Name])
-			holds(t, other.status == 200 && other.body != without, "%s has an effect: %s", what, other)
+			without, got := s.do(t, base).body, with(values[p.Name])
+			holds(t, got.status == 200 && got.body != without, "%s in values has an effect: %s", what, got)
 			if standard := string(p.Schema.Default); standard != "" {
 				equal(t, "the answer with the default of "+what, with(standard).body, without)
 			}
@@ -910,7 +910,7 @@ func TestParameters(t *testing.T) {
 // Messages of Errors, but for those of a body (see TestParsePet). No fault is set, and no pet added.
 func TestMessages(t *testing.T) {
 	s := start(t)
-	const integer = "; it must be an integer"
+	const bad, integer = "400 invalid_parameter: ", "; it must be an integer"
 	for send, want := range map[string]string{
 		"GET /v1\nAuthorization: x":        "send the API key in one header: Authorization: Bearer <API_KEY>",
 		"GET /v1\nAuthorization: Bearer x": "this is not the API key that the service was started with",
@@ -936,7 +936,6 @@ func TestMessages(t *testing.T) {
 	} {
 		equal(t, "the message of "+send, s.do(t, send).error().Message, want)
 	}
-	const bad = "400 invalid_parameter: "
 	s.expect(t, "PUT /__admin/fault?code=x", bad+"code is x; it must be an integer from 400 to 599, hangup, ")
 	s.expect(t, "PUT /__admin/fault?code=503&operation=", bad+"operation is empty; it must be listPets, ")
 	for _, rt := range routes {
@@ -1306,6 +1305,7 @@ func TestStopWaitsTenSeconds(t *testing.T) {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	upload.read().check(t, "the upload", noAnswer)
 	holds(t, time.Since(begin) >= 9*time.Second, "it had 9 seconds at least: %v", time.Since(begin))
+	p.ends(t, "<nil>")
 }
 
 // With -stdin, the service stops when its standard input ends. Without it, that is ignored.
