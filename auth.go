@@ -1,5 +1,8 @@
 package main
 
+// This file holds access: the API key, and what web pages of other origins may
+// do (CORS).
+
 import (
 	"crypto/rand"
 	"crypto/subtle"
@@ -17,76 +20,87 @@ func newKey() string {
 	return fmt.Sprintf("%x", b)
 }
 
-const maxKey = 4096 // bytes, of the 64 KiB that all headers may have
+// maxKey is the length of the longest key, in bytes. Requests with such a key
+// stay far below the limit for headers.
+const maxKey = 4096
 
-// validateKey refuses a key that a header cannot carry. It accepts the empty one, which stands for a random key.
+// validateKey returns an error if a header cannot carry the key. The empty key
+// is valid: it stands for a random one.
 func validateKey(key string) error {
-	if len(key) > maxKey || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
+	isInvisible := func(c rune) bool { return c <= ' ' || c > '~' }
+	if len(key) > maxKey || strings.ContainsFunc(key, isInvisible) {
 		return fmt.Errorf("PETSTORE_API_KEY must be 1 to %d visible ASCII characters: "+
 			"no space, no control character", maxKey)
 	}
 	return nil
 }
 
-// hideKey returns an Authorization header, or several that are joined, with <API_KEY> in place of the key.
-func hideKey(authorization, key string) string {
-	words := strings.Split(authorization, " ")
-	for i, word := range words {
-		if rest, found := strings.CutPrefix(word, key); found && (rest == "" || rest == ",") {
-			words[i] = "<API_KEY>" + rest
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-// The WWW-Authenticate header of a 401, for no key and for a wrong one (RFC 6750, section 3).
+// The WWW-Authenticate header of a 401, for no key and for a wrong one (RFC
+// 6750, section 3).
 const (
 	challenge         = `Bearer realm="petstore"`
 	wrongKeyChallenge = challenge + `, error="invalid_token"`
 )
 
-// requireKey lets a request through to next only with the API key as its Bearer credential (contract, section 5),
-// and answers 401 otherwise.
-func requireKey(key string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var given string
-		if headers := r.Header["Authorization"]; len(headers) == 1 {
-			scheme, credential, _ := strings.Cut(headers[0], " ")
-			if strings.EqualFold(scheme, "Bearer") { // the case does not matter (RFC 9110, section 11.1)
-				given = strings.TrimLeft(credential, " ")
-			}
-		}
-		switch {
-		case given == "":
-			w.Header().Set("WWW-Authenticate", challenge)
-			writeError(w, newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>"))
-		case subtle.ConstantTimeCompare([]byte(given), []byte(key)) == 0:
-			w.Header().Set("WWW-Authenticate", wrongKeyChallenge)
-			writeError(w, Error{codeInvalidToken, "this is not the API key that the service was started with", 401})
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
-}
-
-// allowOrigins lets web pages of every origin use the service, without credentials of the browser's own (the Fetch
-// standard's CORS protocol).
-func allowOrigins(w http.ResponseWriter, r *http.Request) {
-	if r.Header["Origin"] != nil {
-		h := w.Header()
-		h.Set("Access-Control-Allow-Origin", "*")
-		h.Set("Access-Control-Expose-Headers",
-			"Link, Location, Allow, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After")
+// requireKey returns the Error of a 401 unless the request has the key as its
+// only Bearer credential (contract, section 5). It adds the challenge of the
+// 401 to h.
+func requireKey(key string, h http.Header, r *http.Request) error {
+	given := bearerToken(r)
+	if given == "" {
+		h.Set("WWW-Authenticate", challenge)
+		return newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>")
 	}
+	if subtle.ConstantTimeCompare([]byte(given), []byte(key)) == 0 {
+		h.Set("WWW-Authenticate", wrongKeyChallenge)
+		return Error{
+			Code:    codeInvalidToken,
+			Message: "this is not the API key that the service was started with",
+			Status:  401,
+		}
+	}
+	return nil
 }
 
-// answerPreflight answers OPTIONS, which asks what a web page may send.
-func answerPreflight(w http.ResponseWriter) {
-	h := w.Header()
-	// No path takes PATCH. A page that sends it is to see the 405.
+// bearerToken returns the Bearer credential of the only Authorization header,
+// or "" if there is none.
+func bearerToken(r *http.Request) string {
+	headers := r.Header["Authorization"]
+	if len(headers) != 1 {
+		return ""
+	}
+	scheme, token, _ := strings.Cut(headers[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") { // RFC 9110, section 11.1
+		return ""
+	}
+	return strings.TrimLeft(token, " ")
+}
+
+// hideKey returns an Authorization header with <API_KEY> in place of the key,
+// wherever it stands behind the scheme.
+func hideKey(authorization, key string) string {
+	scheme := strings.IndexAny(authorization, " \t") + 1 // 0 without a scheme
+	return authorization[:scheme] + strings.ReplaceAll(authorization[scheme:], key, "<API_KEY>")
+}
+
+// allowOrigins lets web pages of every origin read the response to r, whose
+// headers are h. It does not allow a browser to send credentials of its own,
+// such as cookies (Fetch standard, "CORS protocol").
+func allowOrigins(h http.Header, r *http.Request) {
+	if r.Header["Origin"] == nil {
+		return
+	}
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers",
+		"Link, Location, Allow, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After")
+}
+
+// allowPreflight adds the headers that tell a browser what a web page of
+// another origin may send.
+func allowPreflight(h http.Header) {
+	// No path has PATCH. It is allowed so that a page sees its 405.
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
-	// To browsers, * stands for all headers but Authorization.
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Prefer, *")
+	// The asterisk stands for all headers but Authorization.
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Prefer, Petstore-Observer, *")
 	h.Set("Access-Control-Max-Age", "600") // seconds
-	w.WriteHeader(204)
 }

@@ -1,9 +1,10 @@
 package main
 
+// This file holds failures: first the real ones and the checks that return
+// them, then the faults, which are the failures that clients ask for.
+
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -17,222 +18,268 @@ import (
 	"unicode/utf8"
 )
 
-// Error is the body of every failure (contract, section 2), but for a page of HTML that a fault asks for.
+// Error is the body of a response that reports a failure (contract, sections 2
+// and 7). Only the fault "html" sends a failure with another body.
 type Error struct {
-	Code    string `json:"code"`    // the text of the status, or a constant where it has several causes
-	Message string `json:"message"` // tells a person what was wrong and what would be right
-	Status  int    `json:"status"`  // the HTTP status of the answer
+	// Code is the kind of failure, for programs: one of the constants below, or
+	// else the text of the status in snake_case, such as "not_found".
+	Code string `json:"code"`
+	// Message is for people. It says what was wrong and what is allowed.
+	Message string `json:"message"`
+	// Status is the HTTP status of the response, from 400 to 599.
+	Status int `json:"status"`
 }
 
 func (e Error) Error() string { return e.Message }
 
 // The values of Error.Code that are not the text of the status.
 const (
-	codeInvalidParameter = "invalid_parameter" // 400: a parameter in the path, the query or a Prefer header
+	codeInvalidParameter = "invalid_parameter" // 400: a parameter of the path, the query or Prefer
 	codeInvalidBody      = "invalid_body"      // 400: the request body
 	codeInvalidToken     = "invalid_token"     // 401: a wrong key, not a missing one (RFC 6750, section 3.1)
 )
 
-// newError returns an Error whose Code is the text of its status: not_found for 404, and status_599 where HTTP has
-// no text for it.
+// newError returns an Error whose Code is the text of its status, or status_599
+// where HTTP has no text for it.
 func newError(status int, message string) Error {
 	text := cmp.Or(http.StatusText(status), fmt.Sprint("status ", status))
 	code := strings.NewReplacer(" ", "_", "'", "").Replace(strings.ToLower(text))
-	return Error{code, message, status}
+	return Error{Code: code, Message: message, Status: status}
 }
 
-// asError makes a 400 with this code of what a check has found.
-func asError(code string, err error) error { return Error{code, err.Error(), 400} }
-
-// writeError answers with an Error. It tells the message to a writer that wants to know it, as exchange does for
-// the journal and the log.
-func writeError(w http.ResponseWriter, e Error) {
-	if listener, ok := w.(interface{ tell(message string) }); ok {
-		listener.tell(e.Message)
-	}
-	writeJSON(w, e.Status, encode(e))
+// invalid returns the 400 with this code for a value that is not allowed.
+func invalid(code, name, given, allowed string) Error {
+	return Error{Code: code, Message: mismatch(name, given, allowed), Status: 400}
 }
 
-// writeJSON answers with a body that is JSON already, and a newline.
-func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	w.Write(body)
-	w.Write([]byte("\n"))
+// mismatch returns a message that says what was given and what is allowed.
+func mismatch(name, given, allowed string) string {
+	return fmt.Sprintf("%s is %s; it must be %s", name, shorten(given), allowed)
 }
 
-// encode returns v as JSON, with <, > and & as they are.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err) // a bug: every v is made of structs, maps, strings and numbers
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// invalid tells what was given, and what is allowed.
-func invalid(name, given, allowed string) error {
-	return fmt.Errorf("%s is %s; it must be %s", name, shorten(given), allowed)
-}
-
-// shorten returns at most 40 characters of what was given, or "empty" for nothing. What is not UTF-8 in it becomes
-// U+FFFD.
+// shorten returns at most 40 characters of what a client gave, or "empty" for
+// the empty string. Bytes that are not UTF-8 become U+FFFD.
 func shorten(given string) string {
-	characters := []rune(given[:min(len(given), 41*utf8.UTFMax)])
-	if len(characters) > 40 {
-		characters = append(characters[:40], '…')
+	const most = 40
+	// A message needs only the beginning, however long the text is.
+	characters := []rune(given[:min(len(given), (most+1)*utf8.UTFMax)])
+	if len(characters) > most {
+		characters = append(characters[:most], '…')
 	}
 	return cmp.Or(string(characters), "empty")
 }
 
-// checkChoice refuses what is none of the allowed words.
-func checkChoice(name, given string, allowed ...string) error {
+// checkChoice returns an Error with this code unless given is an allowed word.
+func checkChoice(code, name, given string, allowed ...string) error {
 	if slices.Contains(allowed, given) {
 		return nil
 	}
-	last := len(allowed) - 1
-	return invalid(name, given, strings.Join(allowed[:last], ", ")+" or "+allowed[last])
+	return invalid(code, name, given, orList(allowed))
 }
 
-// parseInteger parses an integer as JSON spells it: no plus sign, no leading zero, no fraction, no exponent.
-func parseInteger(name, given string, least, most int64) (int64, error) {
+// orList returns "a, b or c".
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// parseInteger parses an integer in its JSON form: without a plus sign, a
+// leading zero, a fraction or an exponent. The Error for any other text has
+// this code.
+func parseInteger(code, name, given string, least, most int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
-	asJSON := strconv.FormatInt(n, 10) == given || given == "-0" && least < 0 // JSON has a minus zero
-	if err != nil || !asJSON || n < least || n > most {
-		allowed := "an integer"
-		if least > math.MinInt64 || most < math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
-			allowed = fmt.Sprintf("an integer from %d to %d", least, most)
-		}
-		return 0, invalid(name, given, allowed)
+	isJSON := strconv.FormatInt(n, 10) == given || given == "-0" && least < 0 // JSON has a minus zero
+	if err == nil && isJSON && least <= n && n <= most {
+		return n, nil
 	}
-	return n, nil
+	allowed := "an integer"
+	if least > math.MinInt64 || most < math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
+		allowed = fmt.Sprintf("an integer from %d to %d", least, most)
+	}
+	return 0, invalid(code, name, given, allowed)
 }
 
-// queryInteger returns an integer parameter, or fallback if it is not given.
-func queryInteger(query url.Values, name string, fallback, least, most int64) (int64, error) {
-	if !query.Has(name) {
+// integerParameter returns an integer from the parameters of a query or of a
+// Prefer header, or fallback if it is not given.
+func integerParameter(given url.Values, name string, fallback, least, most int64) (int64, error) {
+	if !given.Has(name) {
 		return fallback, nil
 	}
-	return parseInteger(name, query.Get(name), least, most)
+	return parseInteger(codeInvalidParameter, name, given.Get(name), least, most)
 }
 
-// fault is what a client asks for to test itself: with a Prefer header for one request (RFC 7240), or with a
-// standing fault. This is its life:
+// fault is a failure that a client asks for, to test how it handles one. A
+// Prefer header sets the fault of its own request (RFC 7240); a standing fault
+// sets that of the requests that follow. The zero fault does nothing.
 //
-//   - Before the operation, the request waits for Delay.
-//   - Instead of the operation, a Code from 400 to 599 answers an Error with this status, and "hangup" closes the
-//     connection. Nothing is done then.
-//   - Before its answer is sent, or the connection closed, the request waits for AnswerDelay. Then "lost" closes the
-//     connection, "truncate" sends half of the body and closes it, "stall" sends the same half and closes it after
-//     maxWait, or when the client leaves or the world or the process ends, and "html" sends a gateway's page of HTML.
+// A fault acts at up to three points of a request:
 //
-// applyFault does the first two, and finish the last. The strings are kept as they were given; "" is none.
+//   - Before the operation, the request waits for the delay. A client that
+//     leaves during that wait has changed nothing.
+//   - Instead of the operation, a status prepares its Error; hangup and rst
+//     prepare no answer.
+//   - After the operation, the request waits for the answer-delay. Then hangup
+//     and lost close the connection without an answer, and rst resets it (TCP
+//     RST). html sends the page of a gateway with the status 502. truncate
+//     sends half of the body and closes the connection; stall does the same,
+//     but is silent for maxWait in between. drip sends the body in dripPieces
+//     pieces, one every dripInterval.
+//
+// To an answer without a body, as to HEAD, truncate and stall send nothing, and
+// drip sends it at once.
+//
+// Every wait ends early when the process stops, when a reset replaces the world
+// and, for a standing fault, when it is replaced or deleted. Then a delayed
+// request goes on, a stalled connection is closed, and the rest of a drip is
+// sent at once.
+//
+// In handlers.go, applyFault takes the first two steps and finish the third.
 type fault struct {
-	Code        string `json:"code,omitempty"`         // a status, or one of faultCodes
-	Delay       string `json:"delay,omitempty"`        // in seconds, up to maxWait
-	AnswerDelay string `json:"answer-delay,omitempty"` // in seconds, up to maxWait
-	// RetryAfter is that header of the simulated Error, in whole seconds up to maxRetryAfter. Without it, 429 and
-	// 503 have 1, others none.
+	faultParameters
+	status             int           // the status that Code names, or 0
+	delay, answerDelay time.Duration // Delay and AnswerDelay, parsed
+}
+
+// faultParameters are the parameters that both kinds of fault have, as given.
+// They are empty if they were not given.
+type faultParameters struct {
+	// Code is a status from 400 to 599 or one of faultCodes. For a standing
+	// fault, it may be a list of them, separated by commas.
+	Code string `json:"code,omitempty"`
+	// Delay and AnswerDelay are in seconds, from 0 to maxWait.
+	Delay       string `json:"delay,omitempty"`
+	AnswerDelay string `json:"answer-delay,omitempty"`
+	// RetryAfter is the Retry-After header of the simulated Error, in whole
+	// seconds from 0 to maxRetryAfter. By default it is 1 for 429 and 503, and
+	// other statuses have no such header.
 	RetryAfter string `json:"retry-after,omitempty"`
-
-	status             int64         // that Code stands for, or 0
-	delay, answerDelay time.Duration // that Delay and AnswerDelay stand for
 }
 
-// standingFault is a fault for the requests that follow. It counts those for its Operation, or all for "". It lets
-// the first Skip of them pass and strikes the next Times, or all that follow for 0.
-type standingFault struct {
-	fault
-	Operation string `json:"operation,omitempty"` // one of faultOperations
-	Skip      int64  `json:"skip,omitempty"`
-	Times     int64  `json:"times,omitempty"`
-
-	mu     sync.Mutex // guards everything below
-	Met    int64      `json:"met"`    // how many requests it was for
-	Struck int64      `json:"struck"` // how many of them it struck
-}
+// The codes of a fault that are not a status.
+const (
+	codeHangup   = "hangup"
+	codeRST      = "rst"
+	codeLost     = "lost"
+	codeTruncate = "truncate"
+	codeStall    = "stall"
+	codeDrip     = "drip"
+	codeHTML     = "html"
+)
 
 const (
-	maxWait       = 30 * time.Second // bounds each wait: -latency, both delays and a stall
+	maxWait       = 30 * time.Second // the longest -latency, delay, answer-delay, stall and ?total= wait
 	maxRetryAfter = 3600             // seconds
+	dripPieces    = 10
+	dripInterval  = time.Second
 )
 
-// The words of a fault. preferences are the names that a Prefer header may give, and faultParameters those of a
-// standing fault.
+// The words that describe a fault.
 var (
-	faultCodes      = []string{"hangup", "lost", "truncate", "stall", "html"}
+	faultCodes      = []string{codeHangup, codeRST, codeLost, codeTruncate, codeStall, codeDrip, codeHTML}
 	faultOperations = []string{"listPets", "createPet", "getPet"}
-	preferences     = []string{"code", "delay", "answer-delay", "retry-after"}
-	faultParameters = slices.Concat(preferences, []string{"operation", "skip", "times"})
+	// preferences are the names that mean something in a Prefer header.
+	preferences = []string{"code", "delay", "answer-delay", "retry-after"}
+	// standingFaultParameters are the query parameters of PUT /__admin/fault.
+	standingFaultParameters = slices.Concat(preferences, []string{"operation", "skip", "times"})
 )
 
-// parsePrefer returns the fault that Prefer headers ask for, or the empty one. Commas or semicolons separate
-// preferences. The first of each name counts (RFC 7240, section 2), and other names are ignored. A separator in
-// quotes is taken as any other.
+// parsePrefer returns the fault that Prefer headers ask for, or the zero fault.
+// Commas or semicolons separate preferences, also within quotes. The first
+// preference of a name wins (RFC 7240, section 2), and those with other names
+// are ignored.
 func parsePrefer(headers []string) (fault, error) {
+	if len(headers) == 0 {
+		return fault{}, nil
+	}
 	given := url.Values{}
-	for _, preference := range strings.Split(strings.ReplaceAll(strings.Join(headers, ","), ";", ","), ",") {
+	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
+	for _, preference := range strings.FieldsFunc(strings.Join(headers, ","), isSeparator) {
 		name, value, _ := strings.Cut(preference, "=")
 		name = strings.ToLower(strings.Trim(name, " \t"))
 		if slices.Contains(preferences, name) && !given.Has(name) {
 			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
 		}
 	}
-	return parseFault(given)
+	if !asksForFault(given) {
+		return fault{}, nil
+	}
+	faults, err := parseFaults(given)
+	if err != nil {
+		return fault{}, err
+	}
+	return faults[0], nil // there are no more, as a comma ends the code
 }
 
-// parseStandingFault parses the parameters of PUT /__admin/fault.
-func parseStandingFault(given url.Values) (*standingFault, error) {
-	f, errFault := parseFault(given)
-	if errFault == nil && f == (fault{}) {
-		errFault = errors.New("code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
-	}
-	skip, errSkip := queryInteger(given, "skip", 0, 0, math.MaxInt64)
-	times, errTimes := queryInteger(given, "times", 0, 1, math.MaxInt64)
-	var errOperation error
-	if given.Has("operation") {
-		errOperation = checkChoice("operation", given.Get("operation"), faultOperations...)
-	}
-	return &standingFault{fault: f, Operation: given.Get("operation"), Skip: skip, Times: times},
-		cmp.Or(errFault, errSkip, errTimes, errOperation)
+// asksForFault reports whether the parameters ask for a fault at all.
+func asksForFault(given url.Values) bool {
+	return given.Has("code") || given.Has("delay") || given.Has("answer-delay")
 }
 
-// parseFault parses the parameters that both kinds of fault have. Without code, delay and answer-delay there is no
-// fault: the empty one.
-func parseFault(given url.Values) (f fault, err error) {
-	if !given.Has("code") && !given.Has("delay") && !given.Has("answer-delay") {
-		return f, nil
-	}
-	f = fault{Code: given.Get("code"), Delay: given.Get("delay"), AnswerDelay: given.Get("answer-delay"),
-		RetryAfter: given.Get("retry-after")}
-	var errCode, errDelay, errAnswerDelay, errRetryAfter error
-	if given.Has("code") && !slices.Contains(faultCodes, f.Code) {
-		if f.status, err = parseInteger("code", f.Code, 400, 599); err != nil {
-			errCode = checkChoice("code", f.Code, append([]string{"an integer from 400 to 599"}, faultCodes...)...)
+// parseFaults parses the parameters that both kinds of fault have. It returns a
+// fault for each code of the list, or one fault if there is no code.
+func parseFaults(given url.Values) ([]fault, error) {
+	faults := make([]fault, 1)
+	if given.Has("code") {
+		codes := strings.Split(given.Get("code"), ",")
+		faults = make([]fault, len(codes))
+		for i, code := range codes {
+			status, err := parseFaultCode(code)
+			if err != nil {
+				return nil, err
+			}
+			faults[i].Code, faults[i].status = code, status
 		}
 	}
-	f.delay, errDelay = parseDelay(given, "delay")
-	f.answerDelay, errAnswerDelay = parseDelay(given, "answer-delay")
-	_, errRetryAfter = queryInteger(given, "retry-after", 0, 0, maxRetryAfter)
-	return f, cmp.Or(errCode, errDelay, errAnswerDelay, errRetryAfter)
+	delay, err := parseDelay(given, "delay")
+	if err != nil {
+		return nil, err
+	}
+	answerDelay, err := parseDelay(given, "answer-delay")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := integerParameter(given, "retry-after", 0, 0, maxRetryAfter); err != nil {
+		return nil, err
+	}
+	for i := range faults {
+		f := &faults[i]
+		f.Delay, f.delay = given.Get("delay"), delay
+		f.AnswerDelay, f.answerDelay = given.Get("answer-delay"), answerDelay
+		f.RetryAfter = given.Get("retry-after")
+	}
+	return faults, nil
 }
 
+// parseFaultCode returns the status that a code of a fault names, or 0 for one
+// of faultCodes.
+func parseFaultCode(code string) (status int, err error) {
+	if slices.Contains(faultCodes, code) {
+		return 0, nil
+	}
+	n, err := parseInteger(codeInvalidParameter, "code", code, 400, 599)
+	if err != nil {
+		return 0, invalid(codeInvalidParameter, "code", code, "a status from 400 to 599, "+orList(faultCodes))
+	}
+	return int(n), nil
+}
+
+// parseDelay returns the duration of a delay, or 0 if it is not given.
 func parseDelay(given url.Values, name string) (time.Duration, error) {
 	if !given.Has(name) {
 		return 0, nil
 	}
-	delay := given.Get(name)
-	seconds, err := strconv.ParseFloat(delay, 64) // which takes signs, exponents and Inf too
-	if err != nil || strings.Trim(delay, "0123456789.") != "" || seconds > maxWait.Seconds() {
-		return 0, invalid(name, delay, fmt.Sprintf("a number of seconds from 0 to %v, with decimals if need be",
-			maxWait.Seconds()))
+	text := given.Get(name)
+	seconds, err := strconv.ParseFloat(text, 64)
+	isPlain := strings.Trim(text, "0123456789.") == "" // ParseFloat takes signs, exponents and Inf too
+	if err != nil || !isPlain || seconds > maxWait.Seconds() {
+		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
+		return 0, invalid(codeInvalidParameter, name, text, allowed)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// String spells the fault as Preference-Applied, the journal and the log have it.
+// String returns the fault in the form of Preference-Applied, the journal and
+// the log.
 func (f fault) String() string {
 	var list []string
 	add := func(name, value string) {
@@ -243,31 +290,105 @@ func (f fault) String() string {
 	add("code", f.Code)
 	add("delay", f.Delay)
 	add("answer-delay", f.AnswerDelay)
-	if f.status != 0 { // otherwise, there is no Error that could have that header
+	if f.status != 0 { // otherwise there is no Error that could have the header
 		add("retry-after", f.RetryAfter)
 	}
 	return strings.Join(list, ", ")
 }
 
-// strikes tells whether the standing fault strikes a request of this operation, and counts the request if the fault
-// is for it.
-func (f *standingFault) strikes(operation string) bool {
-	if f.Operation != "" && f.Operation != operation {
-		return false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.Met++
-	if f.Met <= f.Skip || f.Times != 0 && f.Struck == f.Times {
-		return false
-	}
-	f.Struck++
-	return true
+// standingFault is a fault for the requests that follow. It is safe for
+// concurrent use.
+type standingFault struct {
+	faults []fault       // applied in order; a single one is applied again and again
+	done   chan struct{} // closed when the fault no longer stands
+
+	mu    sync.Mutex
+	state standingFaultState // guarded by mu; only the counters change
 }
 
-// encode returns the fault and what has become of it as JSON.
-func (f *standingFault) encode() []byte {
+// standingFaultState is what PUT and GET /__admin/fault answer: the parameters
+// of a standing fault, and its counters. The first Skip requests that match are
+// let through, and the fault is applied to the next Times.
+type standingFaultState struct {
+	faultParameters
+	Operation string `json:"operation,omitempty"` // one of faultOperations, or empty for all requests under /v1
+	Skip      int64  `json:"skip,omitempty"`
+	Times     int64  `json:"times,omitempty"` // 0 for all; with a list of codes, its length
+	Matched   int64  `json:"matched"`         // number of requests that the fault was for
+	Applied   int64  `json:"applied"`         // number of requests that it was applied to
+}
+
+// parseStandingFault parses the parameters of PUT /__admin/fault.
+func parseStandingFault(given url.Values) (*standingFault, error) {
+	if !asksForFault(given) {
+		return nil, Error{
+			Code:    codeInvalidParameter,
+			Message: "code, delay or answer-delay must be given, in the query: /__admin/fault?code=503",
+			Status:  400,
+		}
+	}
+	faults, err := parseFaults(given)
+	if err != nil {
+		return nil, err
+	}
+	hasStatus := slices.ContainsFunc(faults, func(f fault) bool { return f.status != 0 })
+	if given.Has("retry-after") && !hasStatus {
+		return nil, invalid(codeInvalidParameter, "retry-after", given.Get("retry-after"),
+			"given with a status as code, such as code=503, or left out")
+	}
+	skip, err := integerParameter(given, "skip", 0, 0, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	times, err := integerParameter(given, "times", 0, 1, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	if len(faults) > 1 {
+		if given.Has("times") {
+			return nil, invalid(codeInvalidParameter, "times", given.Get("times"),
+				"left out, as each code of a list is applied once")
+		}
+		times = int64(len(faults))
+	}
+	if given.Has("operation") {
+		err := checkChoice(codeInvalidParameter, "operation", given.Get("operation"), faultOperations...)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	state := standingFaultState{
+		faultParameters: faults[0].faultParameters,
+		Operation:       given.Get("operation"),
+		Skip:            skip,
+		Times:           times,
+	}
+	state.Code = given.Get("code") // the whole list
+	return &standingFault{faults: faults, done: make(chan struct{}), state: state}, nil
+}
+
+// next returns the fault to apply to a request of this operation, or the zero
+// fault. It counts the request if the standing fault is for it.
+func (f *standingFault) next(operation string) fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return encode(f)
+	s := &f.state
+	if s.Operation != "" && s.Operation != operation {
+		return fault{}
+	}
+	s.Matched++
+	if s.Matched <= s.Skip || s.Times != 0 && s.Applied == s.Times {
+		return fault{}
+	}
+	next := f.faults[s.Applied%int64(len(f.faults))]
+	s.Applied++
+	return next
+}
+
+// report returns the parameters and the counters.
+func (f *standingFault) report() standingFaultState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
 }

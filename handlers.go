@@ -1,8 +1,10 @@
 package main
 
+// This file holds the HTTP API. It follows a request: routing, the middleware,
+// the operations in the order of the routes, and sending the answer.
+
 import (
 	"cmp"
-	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -11,6 +13,7 @@ import (
 	"maps"
 	"math"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -23,256 +26,331 @@ import (
 	"time"
 )
 
-// api is the service.
-type api struct {
+// service is the animal store.
+type service struct {
 	key      string
-	seed     *store          // the pets of a new world; nobody may change it
-	latency  time.Duration   // of every request under /v1 that has the key
-	stopping context.Context // done when the process is to end
+	seed     *store          // the pets of a new world; must not be modified
+	latency  time.Duration   // of every request under /v1 with the key
+	stopping <-chan struct{} // closed when the process is to end
 	log      *slog.Logger
 	current  atomic.Pointer[world]
 }
 
-// newAPI returns the service with its first world.
-func newAPI(key string, seed *store, latency time.Duration, stopping context.Context, log *slog.Logger) *api {
-	a := &api{key: key, seed: seed, latency: latency, stopping: stopping, log: log}
-	a.current.Store(newWorld(seed))
-	return a
+// newService returns a service with its first world.
+func newService(key string, seed *store, latency time.Duration, stopping <-chan struct{}, log *slog.Logger) *service {
+	s := &service{key: key, seed: seed, latency: latency, stopping: stopping, log: log}
+	s.current.Store(newWorld(seed))
+	return s
 }
 
-// handler returns the service as one handler. This file goes on in the order in which a request passes it.
-func (a *api) handler() http.Handler {
-	router := newRouter()
-	behindKey := requireKey(a.key, router)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{api: a, world: a.current.Load(), r: r, arrived: time.Now(), w: w, status: 200}
-		defer x.finish()
-		allowOrigins(x, r)
-		switch {
-		case r.Method == http.MethodOptions: // a preflight, which carries no key
-			answerPreflight(x)
-		case x.isAPI(), x.isAdmin():
-			behindKey.ServeHTTP(x, r)
-		default:
-			router.ServeHTTP(x, r)
-		}
-	})
-}
-
-// exchange is a request and its answer. As an http.ResponseWriter, it collects the answer: what becomes of it is
-// decided in finish.
-type exchange struct {
-	api     *api
-	world   *world // that the request belongs to, whatever is reset meanwhile
-	r       *http.Request
-	arrived time.Time  // when its headers had come
-	body    []byte     // of the request, once it is read
-	query   url.Values // parsed; nil without one
-	fault   fault      // that strikes the request, or the empty one
-
-	w       http.ResponseWriter // of net/http: finish writes to it; before, only its Header is used
-	status  int                 // of the answer: 200 at first; 0 for none, and finish closes the connection
-	answer  []byte              // its body
-	message string              // of an Error, or why there is no answer
-}
-
-func (x *exchange) Header() http.Header { return x.w.Header() }
-
-// WriteHeader begins the answer anew: what an operation that has failed had written of its body is dropped.
-func (x *exchange) WriteHeader(status int) { x.status, x.answer = status, x.answer[:0] }
-
-func (x *exchange) Write(p []byte) (int, error) {
-	x.answer = append(x.answer, p...)
-	return len(p), nil
-}
-
-// tell notes the message of an Error: see writeError.
-func (x *exchange) tell(message string) { x.message = message }
-
-func (x *exchange) isAPI() bool   { return x.isUnder("/v1") }
-func (x *exchange) isAdmin() bool { return x.isUnder("/__admin") }
-
-func (x *exchange) isUnder(root string) bool {
-	return x.r.URL.Path == root || strings.HasPrefix(x.r.URL.Path, root+"/")
-}
-
-// pagePrefer is the Prefer header of the page's own requests under /v1. The delay of nothing spares them the
-// standing fault.
-const pagePrefer = "delay=0, by=page"
-
-// isOfClient tells whether the journal and the log have the request. To look on, by the page or otherwise, changes
-// nothing there, nor do the preflights of browsers.
-func (x *exchange) isOfClient() bool {
-	isAside := x.isAdmin() || slices.Contains([]string{"/", "/openapi.json", "/healthz"}, x.r.URL.Path)
-	return !isAside && x.r.Method != http.MethodOptions && strings.Join(x.r.Header["Prefer"], "\n") != pagePrefer
-}
-
-// route is an operation, and the http.Handler of the requests for it. Its name is that in the contract and in
-// api/openapi.json.
+// route is an operation and where it is found.
 type route struct {
-	operation, pattern string
-	parameters         []string // of the query
-	do                 func(*exchange) error
+	operation  string   // its name in the contract and in api/openapi.json, if it has one
+	pattern    string   // for http.ServeMux; empty for a path or a method without a route
+	parameters []string // of the query
+	do         func(*exchange) error
 }
 
-// routes are those of the service. A path has the methods that are listed here, and HEAD beside GET; its other methods
-// are answered 405, and other paths 404.
+// routes are the routes of the service. A path has the methods that are listed
+// here, and HEAD where it has GET.
 var routes = []route{
-	{"listPets", "GET /v1/pets", listParameters, (*exchange).listPets},
-	{"createPet", "POST /v1/pets", nil, (*exchange).createPet},
-	{"getPet", "GET /v1/pets/{petId}", nil, (*exchange).getPet},
-	{"", "GET /v1/store/orders", nil, (*exchange).listOrders},
-	{"reset", "POST /__admin/reset", nil, (*exchange).reset},
-	{"showFault", "GET /__admin/fault", nil, (*exchange).showFault},
-	{"setFault", "PUT /__admin/fault", faultParameters, (*exchange).setFault},
-	{"clearFault", "DELETE /__admin/fault", nil, (*exchange).clearFault},
-	{"showJournal", "GET /__admin/requests", nil, (*exchange).showJournal},
-	{"clearJournal", "DELETE /__admin/requests", nil, (*exchange).clearJournal},
-	{"", "GET /healthz", nil, static("application/json", []byte(`{"status":"ok"}`+"\n"))},
-	{"", "GET /openapi.json", nil, static("application/json", openAPI)},
-	{"", "GET /{$}", nil, static("text/html; charset=utf-8", indexHTML)},
+	{operation: "listPets", pattern: "GET /v1/pets", parameters: listParameters, do: listPets},
+	{operation: "createPet", pattern: "POST /v1/pets", do: createPet},
+	{operation: "getPet", pattern: "GET /v1/pets/{petId}", do: getPet},
+	{pattern: "GET /v1/store/orders", do: listOrders},
+	{operation: "reset", pattern: "POST /__admin/reset", do: reset},
+	{operation: "showFault", pattern: "GET /__admin/fault", do: showFault},
+	{operation: "setFault", pattern: "PUT /__admin/fault", parameters: standingFaultParameters, do: setFault},
+	{operation: "clearFault", pattern: "DELETE /__admin/fault", do: clearFault},
+	{operation: "showJournal", pattern: "GET /__admin/requests", parameters: []string{"total"}, do: showJournal},
+	{operation: "clearJournal", pattern: "DELETE /__admin/requests", do: clearJournal},
+	{pattern: "GET /healthz", do: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
+	{pattern: "GET /openapi.json", do: static("application/json", openAPI)},
+	{pattern: "GET /{$}", do: static("text/html; charset=utf-8", indexHTML)},
 }
 
-// newRouter returns the handler of all routes, and of what has none.
-func newRouter() http.Handler {
-	mux, unmatched := http.NewServeMux(), http.NewServeMux()
-	methods := map[string][]string{} // by the path of a pattern
+// methods are the methods that a route may have, in alphabetical order.
+var methods = []string{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"}
+
+// handler returns the service as an http.Handler.
+func (s *service) handler() http.Handler {
+	mux := http.NewServeMux()
 	for _, rt := range routes {
-		mux.Handle(rt.pattern, rt)
-		method, target, _ := strings.Cut(rt.pattern, " ")
-		methods[target] = append(methods[target], method)
-		if method == http.MethodGet {
-			methods[target] = append(methods[target], http.MethodHead)
+		mux.Handle(rt.pattern, s.handle(rt))
+	}
+	// The catch-all takes the 405s of the mux, too, and so has to find them.
+	const catchAll = "/"
+	mux.Handle(catchAll, s.handle(route{do: func(x *exchange) error {
+		var allowed []string
+		for _, method := range methods {
+			probe := &http.Request{Method: method, Host: x.r.Host, URL: x.r.URL}
+			if _, pattern := mux.Handler(probe); pattern != catchAll {
+				allowed = append(allowed, method)
+			}
 		}
-	}
-	// In mux, the pattern of a 405, which has no method, would conflict with a route like GET /v1/pets/count.
-	mux.Handle("/", unmatched)
-	for target, allowed := range methods {
-		slices.Sort(allowed)
-		unmatched.Handle(target, route{do: refuseMethod(strings.Join(allowed, ", "))})
-	}
-	notFound := route{do: refusePath}
-	unmatched.Handle("/", notFound)
+		if allowed == nil {
+			return refusePath(x)
+		}
+		return refuseMethod(x, allowed)
+	}}))
+
+	notFound := s.handle(route{do: refusePath})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p := r.URL.Path; strings.HasPrefix(p, "/") && path.Clean(p) == p {
+		// The mux would redirect an unclean path to the clean one.
+		if p := r.URL.EscapedPath(); strings.HasPrefix(p, "/") && path.Clean(p) == p {
 			mux.ServeHTTP(w, r)
 		} else {
-			notFound.ServeHTTP(w, r) // the mux would redirect to the clean path
+			notFound.ServeHTTP(w, r)
 		}
 	})
 }
 
-// ServeHTTP answers the request of w, which is its exchange.
-func (rt route) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	x := w.(*exchange)
-	err := rt.serve(x)
-	var e Error
-	switch {
-	case errors.As(err, &e):
-		e.Message = err.Error() // with what was wrapped around it
-		writeError(x, e)
-	case err != nil:
-		panic(err) // a bug: no client should see what it says
-	}
+// refuseMethod returns a 405 that lists the methods of the path.
+func refuseMethod(x *exchange, allowed []string) error {
+	list := strings.Join(allowed, ", ")
+	x.w.Header().Set("Allow", list)
+	return newError(405, "this path allows "+list+" only")
 }
 
-// serve does what every route does first, in this order, and then the operation.
-func (rt route) serve(x *exchange) error {
-	if err := x.readBody(); err != nil {
+// refusePath returns a 404 that lists the paths.
+func refusePath(x *exchange) error {
+	given := cmp.Or(x.r.URL.Path, x.r.RequestURI) // CONNECT, for one, has no path
+	return newError(404, "no such path: "+shorten(given)+"; the API is at /v1/pets, without a slash at the end; "+
+		"there are also /__admin/reset, /__admin/fault and /__admin/requests, /openapi.json, and a page at /")
+}
+
+// exchange is a request and the answer to it. Operations set the answer with
+// reply or replyJSON, or return an error. finish sends it.
+type exchange struct {
+	service *service
+	world   *world
+	r       *http.Request
+	arrived time.Time  // when the headers of the request had arrived
+	body    []byte     // of the request, once it has been read
+	query   url.Values // of the request, once it has been parsed; nil without a query
+	ignored []string   // names of query parameters and body members that the operation does not have
+
+	fault     fault           // the fault that is applied to the request, or the zero fault
+	faultDone <-chan struct{} // closed when that fault no longer stands; nil for the fault of a Prefer header
+
+	w      http.ResponseWriter
+	status int    // of the answer; 0 closes the connection without one
+	answer []byte // the body of the answer
+	reason string // the message of an Error, or why there is no answer
+}
+
+// handle is the middleware around every operation: it checks the API key,
+// applies faults, turns errors into answers, and records the request.
+func (s *service) handle(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := &exchange{service: s, world: s.current.Load(), w: w, r: r, arrived: time.Now()}
+		if err := x.serve(rt); err != nil {
+			x.fail(err)
+		}
+		x.finish()
+	})
+}
+
+// serve takes the steps that all operations share, and then runs the operation.
+// It returns the first error, or a panic as an error.
+func (x *exchange) serve(rt route) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+
+	h := x.w.Header()
+	allowOrigins(h, x.r)
+	if x.r.Method == "OPTIONS" { // a preflight, which carries no key
+		allowPreflight(h)
+		x.reply(204, "", nil)
+		return nil
+	}
+	isV1 := x.isUnder("/v1")
+	if isV1 || x.isUnder("/__admin") {
+		if err := requireKey(x.service.key, h, x.r); err != nil {
+			return err
+		}
+	}
+	if err := x.readBody(rt); err != nil {
 		return err
 	}
-	if x.isAPI() {
-		maps.Copy(x.Header(), operationHeaders[rt.operation])
-		x.wait(x.api.latency)
+	if isV1 {
+		maps.Copy(h, operationHeaders[rt.operation])
+	}
+	if isV1 && !x.isObserver() {
+		if err := x.wait(x.service.latency, nil); err != nil {
+			return err
+		}
 		if err := x.applyFault(rt.operation); err != nil {
 			return err
 		}
 	}
 	if err := x.parseQuery(rt); err != nil {
-		return asError(codeInvalidParameter, err)
+		return err
 	}
 	return rt.do(x)
+}
+
+// These errors of serve leave the client without an answer.
+var (
+	errClientLeft = errors.New("the client left before its answer")
+	errHangup     = errors.New("the fault closes the connection")
+)
+
+// fail turns an error into the answer. Only the log shows the text of an error
+// that is neither an Error nor one of the two above: it is a bug.
+func (x *exchange) fail(err error) {
+	var e Error
+	switch {
+	case errors.Is(err, errHangup): // the journal has the fault, which is reason enough
+		x.status = 0
+		return
+	case errors.Is(err, errClientLeft):
+		x.status, x.reason = 0, err.Error()
+		return
+	case errors.As(err, &e):
+		e.Message = err.Error() // with what wraps the Error, such as the number of a pet
+	default:
+		x.service.log.Error("bug", "error", err)
+		e = newError(500, "the service has a bug; its log has the details")
+	}
+	x.reason = e.Message
+	x.replyJSON(e.Status, encodeJSON(e))
+}
+
+// reply sets the answer.
+func (x *exchange) reply(status int, contentType string, body []byte) {
+	x.status, x.answer = status, body
+	if contentType != "" {
+		x.w.Header().Set("Content-Type", contentType)
+	}
+}
+
+// replyJSON sets an answer whose body is JSON, and ends it with a newline. It
+// copies the JSON.
+func (x *exchange) replyJSON(status int, json []byte) {
+	body := append(make([]byte, 0, len(json)+1), json...)
+	x.reply(status, "application/json", append(body, '\n'))
+}
+
+// isUnder reports whether the path of the request is root or below it.
+func (x *exchange) isUnder(root string) bool {
+	return x.r.URL.Path == root || strings.HasPrefix(x.r.URL.Path, root+"/")
+}
+
+// isObserver reports whether the request is an observer's, such as the page's.
+// It is not recorded, and neither latency nor faults apply to it.
+func (x *exchange) isObserver() bool {
+	return x.r.Header["Petstore-Observer"] != nil
+}
+
+// isClient reports whether the request is recorded. Observers, preflights and
+// requests that are not for the API are not, so that observing the service does
+// not disturb the record.
+func (x *exchange) isClient() bool {
+	isOther := x.isUnder("/__admin") || slices.Contains([]string{"/", "/openapi.json", "/healthz"}, x.r.URL.Path)
+	return !isOther && !x.isObserver() && x.r.Method != "OPTIONS"
 }
 
 // maxBody is the size of the largest request body, in bytes.
 const maxBody = 64 << 10
 
-// readBody reads the body of the request. net/http notices that a client has left only once the body is read.
-func (x *exchange) readBody() (err error) {
+// readBody reads the body of the request. Only then can net/http detect that
+// the client has left.
+func (x *exchange) readBody(rt route) error {
 	if x.r.ContentLength == 0 {
 		return nil
 	}
-	if x.r.ContentLength <= maxBody { // a longer one is refused without a wait for it
-		x.body, err = io.ReadAll(io.LimitReader(x.r.Body, maxBody+1))
+	tooLarge := x.r.ContentLength > maxBody
+	if !tooLarge {
+		body, err := io.ReadAll(io.LimitReader(x.r.Body, maxBody+1))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return newError(408, "the body did not arrive in time")
+		}
+		if err != nil {
+			return Error{Code: codeInvalidBody, Message: "the body is cut short or badly chunked", Status: 400}
+		}
+		x.body = body
+		tooLarge = len(body) > maxBody
 	}
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = newError(408, "the body did not come in time")
-	case err != nil:
-		err = Error{codeInvalidBody, "the body is cut short or badly chunked", 400}
-	case x.r.ContentLength > maxBody || len(x.body) > maxBody:
-		x.Header().Set("Connection", "close") // net/http would read on before it sends the answer
-		err = newError(413, fmt.Sprintf("the body is over %d bytes; a larger seed goes into a file: -seed", maxBody))
-	default:
-		return nil
+	if tooLarge {
+		x.body = nil // so that the journal has no part of it
+		// net/http would read the rest of the body first, so close the connection.
+		x.w.Header().Set("Connection", "close")
+		message := fmt.Sprintf("the body is over %d bytes", maxBody)
+		if rt.operation == "reset" {
+			message += "; put a larger seed into a file, and start with -seed"
+		}
+		return newError(413, message)
 	}
-	x.body = nil // the journal has no part of a body
-	return err
+	return nil
 }
 
-// operationHeaders are on all answers of an operation. getPet is deprecated since 20 November 2026 (RFC 9745), to
-// be removed in 2030 (RFC 8594; contract, section 9).
-var operationHeaders = map[string]http.Header{"getPet": {
-	"Deprecation": {"@1795132800"},
-	"Sunset":      {"Thu, 05 Dec 2030 00:00:00 GMT"},
-	"Link":        {`</v1/pets>; rel="successor-version"`},
-}}
+// operationHeaders are on all answers of an operation. getPet has been
+// deprecated since 20 November 2026 (RFC 9745), and will be removed in 2030
+// (RFC 8594; contract, section 9).
+var operationHeaders = map[string]http.Header{
+	"getPet": {
+		"Deprecation": {"@1795132800"},
+		"Sunset":      {"Thu, 05 Dec 2030 00:00:00 GMT"},
+		"Link":        {`</v1/pets>; rel="successor-version"`},
+	},
+}
 
-// wait holds the request up for d, or until its world or the process ends. If the client leaves meanwhile, there is
-// no answer.
-func (x *exchange) wait(d time.Duration) {
+// wait returns nil after d, or earlier if release is closed or if the world of
+// the request or the process ends. It returns errClientLeft if the client
+// closes the connection first.
+func (x *exchange) wait(d time.Duration, release <-chan struct{}) error {
 	if d == 0 {
-		return
+		return nil
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-x.world.over:
-	case <-x.api.stopping.Done():
+	case <-release:
+	case <-x.world.done:
+	case <-x.service.stopping:
 	case <-x.r.Context().Done():
-		x.message = "the client left before its answer"
-		panic(http.ErrAbortHandler)
-	}
-}
-
-// applyFault finds the fault of a request under /v1: what its Prefer header asks for or, if that has neither code
-// nor delay, the standing fault. It does what the fault does before the operation and instead of it.
-func (x *exchange) applyFault(operation string) error {
-	f, err := parsePrefer(x.r.Header["Prefer"])
-	if err != nil {
-		return asError(codeInvalidParameter, err)
-	}
-	if f != (fault{}) {
-		x.Header().Set("Preference-Applied", f.String())
-	} else if standing := x.world.standing.Load(); standing != nil && standing.strikes(operation) {
-		f = standing.fault
-	}
-	x.fault = f
-	x.wait(f.delay)
-	switch {
-	case f.Code == "hangup":
-		panic(http.ErrAbortHandler)
-	case f.status != 0:
-		return simulatedError(f, x.Header())
+		return errClientLeft
 	}
 	return nil
 }
 
-// simulatedError is the Error that a fault answers with. It sets the headers of the Error too. A simulated 401 is
-// that of a wrong key.
+// applyFault finds the fault of a request under /v1, and does what it does
+// before the operation and instead of it. If the Prefer header asks for a
+// fault, the standing fault does not count the request.
+func (x *exchange) applyFault(operation string) error {
+	f, err := parsePrefer(x.r.Header["Prefer"])
+	if err != nil {
+		return err
+	}
+	if f != (fault{}) {
+		x.w.Header().Set("Preference-Applied", f.String())
+		x.fault = f
+	} else if standing := x.world.standing.Load(); standing != nil {
+		x.fault = standing.next(operation)
+		x.faultDone = standing.done
+	}
+
+	if err := x.wait(x.fault.delay, x.faultDone); err != nil {
+		return err
+	}
+	if x.fault.status != 0 {
+		return simulatedError(x.fault, x.w.Header())
+	}
+	if x.fault.Code == codeHangup || x.fault.Code == codeRST {
+		return errHangup
+	}
+	return nil
+}
+
+// simulatedError returns the Error of a fault with a status. It adds the
+// headers of the Error to h. A simulated 401 is that of a wrong key.
 func simulatedError(f fault, h http.Header) Error {
-	e := newError(int(f.status), "this error is simulated, as was asked for")
+	e := newError(f.status, "this error is simulated, as was asked for")
 	if e.Status == 401 {
 		e.Code = codeInvalidToken
 		h.Set("WWW-Authenticate", wrongKeyChallenge)
@@ -280,75 +358,105 @@ func simulatedError(f fault, h http.Header) Error {
 	if f.RetryAfter != "" {
 		h.Set("Retry-After", f.RetryAfter)
 	} else if e.Status == 429 || e.Status == 503 {
-		h.Set("Retry-After", "1") // second
+		h.Set("Retry-After", "1")
 	}
 	return e
 }
 
-// parseQuery parses the query, and refuses a parameter that is given twice. Under /__admin, it refuses those that
-// the route does not take, so that a forgotten "-X PUT" is told. Elsewhere they are ignored: clients may be newer
-// than the service.
-func (x *exchange) parseQuery(rt route) (err error) {
-	if x.r.URL.RawQuery == "" || rt.pattern == "" { // a wrong path or method has no pattern, and is told first
+// parseQuery parses the query. A parameter of the route may be given once. Other
+// parameters are ignored under /v1, as a client may be newer than the service;
+// the journal names them. Under /__admin they are refused, so that a forgotten
+// "curl -X PUT" does not pass unnoticed.
+func (x *exchange) parseQuery(rt route) error {
+	if x.r.URL.RawQuery == "" || rt.pattern == "" { // a wrong path or method is reported first
 		return nil
 	}
-	if x.query, err = url.ParseQuery(x.r.URL.RawQuery); err != nil { // URL.Query would drop what is malformed
-		return fmt.Errorf("the query is malformed: %w", err)
+	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
+	if err != nil {
+		return Error{Code: codeInvalidParameter, Message: "the query is malformed: " + err.Error(), Status: 400}
 	}
 	for _, name := range rt.parameters {
-		if n := len(x.query[name]); n > 1 {
-			return invalid(name, fmt.Sprintf("given %d times", n), "given once")
+		if n := len(query[name]); n > 1 {
+			return invalid(codeInvalidParameter, name, fmt.Sprintf("given %d times", n), "given once")
 		}
 	}
-	if !x.isAdmin() || len(x.query) == 0 {
-		return nil
+	unknown := unknownNames(query, rt.parameters)
+	if len(unknown) > 0 && x.isUnder("/__admin") {
+		return refuseParameter(rt, unknown[0])
 	}
-	for _, pair := range strings.Split(x.query.Encode(), "&") { // which sorts them: the same one is told each time
-		name, _, _ := strings.Cut(pair, "=")
-		if !slices.Contains(rt.parameters, name) {
-			return fmt.Errorf("%s does not take the parameter %s; PUT /__admin/fault (curl -X PUT) takes %s",
-				rt.pattern, shorten(name), strings.Join(faultParameters, ", "))
-		}
-	}
+	x.query, x.ignored = query, unknown
 	return nil
 }
 
-// refuseMethod answers 405 on a path with these methods.
-func refuseMethod(methods string) func(*exchange) error {
-	return func(x *exchange) error {
-		x.Header().Set("Allow", methods)
-		return newError(405, "this path allows "+methods+" only")
+// unknownNames returns the sorted keys of given that are not known.
+func unknownNames[M ~map[string]V, V any](given M, known []string) []string {
+	var unknown []string
+	for name := range given {
+		if !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
 	}
+	slices.Sort(unknown)
+	return unknown
 }
 
-func refusePath(x *exchange) error {
-	return newError(404, "no such path: "+shorten(x.r.URL.Path)+"; the API is at /v1/pets, with no slash at the end; "+
-		"there are /__admin/reset, /__admin/fault and /__admin/requests too, /openapi.json, and a page at /")
+// refuseParameter returns a 400 that says what the route takes instead, or which
+// other method of the path takes the parameter.
+func refuseParameter(rt route, name string) error {
+	hint := "it takes none"
+	if len(rt.parameters) > 0 {
+		hint = "it takes " + strings.Join(rt.parameters, ", ")
+	}
+	_, target, _ := strings.Cut(rt.pattern, " ")
+	for _, other := range routes {
+		method, otherTarget, _ := strings.Cut(other.pattern, " ")
+		if otherTarget == target && slices.Contains(other.parameters, name) {
+			hint = fmt.Sprintf("%s does (curl -X %s)", other.pattern, method)
+		}
+	}
+	message := fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, shorten(name), hint)
+	return Error{Code: codeInvalidParameter, Message: message, Status: 400}
 }
 
-// The limit of listPets, without one and at most (contract, section 8).
-const defaultLimit, maxLimit = 20, 100
+// The limit of listPets (contract, section 8).
+const (
+	defaultLimit = 20
+	maxLimit     = 100
+)
 
-// listParameters are those of listPets. A link to the next page keeps all but after.
+// listParameters are the parameters of listPets. The link to the next page
+// keeps all but after.
 var listParameters = []string{"limit", "status", "after"}
 
-// listPets answers a page of pets in ascending order of id and, when more follow, a Link to the next page
-// (contract, section 4.1; RFC 8288).
-func (x *exchange) listPets() error {
-	limit, errLimit := queryInteger(x.query, "limit", defaultLimit, 1, maxLimit)
-	after, errAfter := queryInteger(x.query, "after", 0, math.MinInt64, math.MaxInt64)
-	status, errStatus := PetStatus(""), error(nil)
+// listPets answers with a page of pets in ascending order of id and, if more
+// follow, a Link to the next page (contract, section 4.1; RFC 8288).
+func listPets(x *exchange) error {
+	limit, err := integerParameter(x.query, "limit", defaultLimit, 1, maxLimit)
+	if err != nil {
+		return err
+	}
+	after, err := integerParameter(x.query, "after", 0, math.MinInt64, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	var status PetStatus
 	if x.query.Has("status") {
-		status, errStatus = parseStatus(x.query.Get("status"))
+		if status, err = parseStatus(codeInvalidParameter, x.query.Get("status")); err != nil {
+			return err
+		}
 	}
-	if err := cmp.Or(errLimit, errAfter, errStatus); err != nil {
-		return asError(codeInvalidParameter, err)
-	}
+
 	pets := x.world.pets.list(status, after)
 	if int64(len(pets)) > limit {
 		pets = pets[:limit]
-		x.Header().Set("Link", nextPage(x.query, pets[limit-1].id))
+		x.w.Header().Set("Link", nextPage(x.query, pets[limit-1].id))
 	}
+	x.reply(200, "application/json", encodePage(pets))
+	return nil
+}
+
+// encodePage returns the JSON array of pets, and a newline.
+func encodePage(pets []*storedPet) []byte {
 	size := len("[]\n")
 	for _, p := range pets {
 		size += len(p.json) + len(",")
@@ -360,242 +468,293 @@ func (x *exchange) listPets() error {
 		}
 		page = append(page, p.json...)
 	}
-	x.Header().Set("Content-Type", "application/json")
-	x.answer = append(page, "]\n"...)
-	return nil
+	return append(page, "]\n"...)
 }
 
-// nextPage is the Link to the page behind the pet with the id after.
-func nextPage(query url.Values, after int64) string {
+// nextPage returns the Link to the page after the pet with this id.
+func nextPage(query url.Values, id int64) string {
 	link := "</v1/pets?"
 	for _, name := range listParameters {
 		if name != "after" && query.Has(name) {
 			link += name + "=" + url.QueryEscape(query.Get(name)) + "&"
 		}
 	}
-	return link + "after=" + strconv.FormatInt(after, 10) + `>; rel="next"`
+	return link + "after=" + strconv.FormatInt(id, 10) + `>; rel="next"`
 }
 
 // createPet adds a pet (contract, section 4.2).
-func (x *exchange) createPet() error {
+func createPet(x *exchange) error {
 	if err := checkContentType(x.r.Header); err != nil {
 		return err
 	}
-	_, p, err := parsePet("the body", x.body)
+	members, err := parseObject("the body", x.body)
 	if err != nil {
-		return asError(codeInvalidBody, err)
+		return err
+	}
+	x.ignored = append(x.ignored, unknownNames(members, newPetMembers)...)
+	p, err := parsePet(members)
+	if err != nil {
+		return err
 	}
 	added, err := x.world.pets.add(p)
 	if err != nil {
 		return err
 	}
-	x.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(added.id, 10))
-	writeJSON(x, 201, added.json)
+	x.w.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(added.id, 10))
+	x.replyJSON(201, added.json)
 	return nil
 }
 
-// checkContentType refuses a body that is not JSON in UTF-8, as far as its headers tell. A body without
-// Content-Type is taken as JSON.
+// checkContentType returns a 415 for a body whose headers say that it is not
+// JSON in UTF-8. A body without a Content-Type is taken as JSON.
 func checkContentType(h http.Header) error {
 	coding := strings.Join(h["Content-Encoding"], ", ")
 	if coding != "" && !strings.EqualFold(coding, "identity") {
-		return newError(415, invalid("Content-Encoding", coding, "left out").Error())
+		return newError(415, mismatch("Content-Encoding", coding, "left out"))
 	}
 	given := cmp.Or(strings.Join(h["Content-Type"], ", "), "application/json")
-	media, params, err := mime.ParseMediaType(given) // an error if there are two
+	media, params, err := mime.ParseMediaType(given) // which refuses two that are joined
 	charset := cmp.Or(params["charset"], "utf-8")
 	if err != nil || media != "application/json" || !strings.EqualFold(charset, "utf-8") {
-		const allowed = "application/json, in UTF-8 (curl sends that with --json)"
-		return newError(415, invalid("Content-Type", given, allowed).Error())
+		return newError(415, mismatch("Content-Type", given,
+			"application/json, in UTF-8 (curl sends that with --json)"))
 	}
 	return nil
 }
 
-// getPet answers one pet (contract, section 4.3).
-func (x *exchange) getPet() error {
-	id, err := parseInteger("petId", x.r.PathValue("petId"), math.MinInt64, math.MaxInt64)
+// getPet answers with one pet (contract, section 4.3).
+func getPet(x *exchange) error {
+	id, err := parseInteger(codeInvalidParameter, "petId", x.r.PathValue("petId"), math.MinInt64, math.MaxInt64)
 	if err != nil {
-		return asError(codeInvalidParameter, err)
+		return err
 	}
-	if p := x.world.pets.get(id); p != nil {
-		writeJSON(x, 200, p.json)
-		return nil
+	p := x.world.pets.get(id)
+	if p == nil {
+		return newError(404, fmt.Sprintf("there is no pet %d", id))
 	}
-	return newError(404, fmt.Sprintf("there is no pet %d", id))
+	x.replyJSON(200, p.json)
+	return nil
 }
 
-// listOrders stands for the path that the contract names in section 4.4 without showing its payload.
-func (x *exchange) listOrders() error {
-	return newError(501, "the contract names this operation and shows no payload for it")
+// listOrders stands for the operation that section 4.4 of the contract names.
+func listOrders(*exchange) error {
+	return newError(501, "the contract names this operation without its payload")
 }
 
-// reset starts a new world, with the pets of the process's seed or with those of the body, a seed too.
-func (x *exchange) reset() (err error) {
-	seed := x.api.seed
+// reset replaces the world. The new one has the pets of the body, which is a
+// seed, or without a body those of -seed.
+func reset(x *exchange) error {
+	seed := x.service.seed
 	if len(x.body) > 0 {
 		if err := checkContentType(x.r.Header); err != nil {
 			return err
 		}
+		var err error
 		if seed, err = readSeed(x.body); err != nil {
-			return asError(codeInvalidBody, err)
+			return err
 		}
 	}
-	close(x.api.current.Swap(newWorld(seed)).over) // that of the old world
-	x.WriteHeader(204)
+	old := x.service.current.Swap(newWorld(seed))
+	close(old.done)
+	x.reply(204, "", nil)
 	return nil
 }
 
-// showFault answers the standing fault and what has become of it, or {}.
-func (x *exchange) showFault() error {
-	body := []byte("{}")
+// showFault answers with the standing fault and its counters, or {}.
+func showFault(x *exchange) error {
 	if f := x.world.standing.Load(); f != nil {
-		body = f.encode()
+		x.replyJSON(200, encodeJSON(f.report()))
+	} else {
+		x.replyJSON(200, []byte("{}"))
 	}
-	writeJSON(x, 200, body)
 	return nil
 }
 
-// setFault replaces the standing fault, and answers as showFault does.
-func (x *exchange) setFault() error {
+// setFault replaces the standing fault, and answers with what was set.
+func setFault(x *exchange) error {
 	f, err := parseStandingFault(x.query)
 	if err != nil {
-		return asError(codeInvalidParameter, err)
+		return err
 	}
-	x.world.standing.Store(f)
-	return x.showFault()
-}
-
-func (x *exchange) clearFault() error {
-	x.world.standing.Store(nil)
-	x.WriteHeader(204)
+	x.replyJSON(200, encodeJSON(f.report())) // before others can use it
+	x.world.setStanding(f)
 	return nil
 }
 
-// showJournal answers the journal, one request a line.
-func (x *exchange) showJournal() error {
+// clearFault ends the standing fault.
+func clearFault(x *exchange) error {
+	x.world.setStanding(nil)
+	x.reply(204, "", nil)
+	return nil
+}
+
+// showJournal answers with the journal, one request a line. With the parameter
+// total, it first waits until that many requests have been recorded, for up to
+// maxWait.
+func showJournal(x *exchange) error {
+	total, err := integerParameter(x.query, "total", 0, 0, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	if err := x.wait(maxWait, x.world.journal.hasTotal(total)); err != nil {
+		return err
+	}
 	entries, total := x.world.journal.all()
-	x.Header().Set("Content-Type", "application/json")
-	io.WriteString(x, `{"requests":[`)
+	body := []byte(`{"requests":[`)
 	for i, e := range entries {
 		if i > 0 {
-			io.WriteString(x, ",")
+			body = append(body, ',')
 		}
-		io.WriteString(x, "\n")
-		x.Write(encode(e))
+		body = append(body, '\n')
+		body = append(body, encodeJSON(e)...)
 	}
-	fmt.Fprintf(x, "\n"+`],"meta":{"total":%d}}`+"\n", total)
+	body = fmt.Appendf(body, "\n],\"meta\":{\"total\":%d}}\n", total)
+	x.reply(200, "application/json", body)
 	return nil
 }
 
-func (x *exchange) clearJournal() error {
+// clearJournal clears the journal.
+func clearJournal(x *exchange) error {
 	x.world.journal.clear()
-	x.WriteHeader(204)
+	x.reply(204, "", nil)
 	return nil
 }
 
-// openAPI describes the service to tools, and indexHTML shows it to a browser.
 var (
 	//go:embed api/openapi.json
-	openAPI []byte
+	openAPI []byte // describes the service to tools
 	//go:embed api/index.html
-	indexHTML []byte
+	indexHTML []byte // the page
 )
 
+// static returns an operation that answers with this body.
 func static(contentType string, body []byte) func(*exchange) error {
 	return func(x *exchange) error {
-		x.Header().Set("Content-Type", contentType)
-		x.Write(body)
+		x.reply(200, contentType, body)
 		return nil
 	}
 }
 
-// finish runs last: it records the request and sends its answer, or does with the answer what the fault asks for.
+// finish does what the fault does after the operation, records the request,
+// and sends the answer. It records first, so that a client that has its answer
+// finds the request in the journal.
 func (x *exchange) finish() {
-	code := x.fault.Code
-	switch v := recover(); v {
-	case nil:
-	case http.ErrAbortHandler: // a hangup, or the client has left
-		code = "hangup"
-	default: // a bug
-		x.api.log.Error("panic", "value", v, "stack", string(debug.Stack()))
-		writeError(x, newError(500, "the service has a bug; its log tells where"))
-	}
-	cut := false
-	switch code {
-	case "hangup", "lost":
-		x.status = 0
-	case "html":
-		x.answerAsGateway()
-	case "truncate", "stall":
-		cut = true
-		if len(x.answer) < 2 || x.r.Method == http.MethodHead { // there is no body to cut
-			x.status = 0
-		}
+	x.changeAnswer()
+	if err := x.wait(x.fault.answerDelay, x.faultDone); err != nil {
+		x.fail(err)
 	}
 	x.record()
-	x.wait(x.fault.answerDelay)
-	if x.status != 0 {
-		x.send(cut)
-	}
-	if code == "stall" {
-		x.wait(maxWait)
-	}
+	x.deliver()
 	if x.status == 0 {
-		panic(http.ErrAbortHandler) // net/http closes the connection, and logs nothing
+		panic(http.ErrAbortHandler) // closes the connection; net/http logs nothing
 	}
 }
 
-// answerAsGateway replaces the answer by what a gateway answers for a service that it cannot reach, and drops the
-// headers of the operation.
-func (x *exchange) answerAsGateway() {
-	maps.DeleteFunc(x.Header(), func(name string, _ []string) bool {
-		return name != "Preference-Applied" && !strings.HasPrefix(name, "Access-Control-")
-	})
-	x.Header().Set("Content-Type", "text/html")
-	x.WriteHeader(502)
-	io.WriteString(x, "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n")
-}
-
-// send sends the answer, or the first half of its body.
-func (x *exchange) send(cut bool) {
-	// Without it, net/http would send a body over 2 KiB in chunks. From a 204, it takes it away.
-	x.Header().Set("Content-Length", strconv.Itoa(len(x.answer)))
-	x.w.WriteHeader(x.status)
-	if !cut {
-		x.w.Write(x.answer)
+// changeAnswer changes the answer as the fault asks for.
+func (x *exchange) changeAnswer() {
+	if x.status == 0 {
 		return
 	}
-	// As Content-Length tells the whole length, net/http closes the connection behind the half, once finish has ended.
-	x.w.Write(x.answer[:len(x.answer)/2])
-	http.NewResponseController(x.w).Flush()
+	switch x.fault.Code {
+	case codeLost:
+		x.status = 0
+	case codeTruncate, codeStall:
+		if x.r.Method == "HEAD" || len(x.answer) < 2 { // there is no half of a body
+			x.status = 0
+		}
+	case codeHTML:
+		// The answer of a gateway has no headers of the operation.
+		maps.DeleteFunc(x.w.Header(), func(name string, _ []string) bool {
+			return name != "Preference-Applied" && !strings.HasPrefix(name, "Access-Control-")
+		})
+		x.reply(502, "text/html", []byte(gatewayPage))
+	}
 }
 
-// record puts the request into the journal, and logs it on one line.
+const gatewayPage = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
+
+// deliver sends the answer, in the way that the fault asks for.
+func (x *exchange) deliver() {
+	var body []byte
+	if x.status != 0 {
+		// Without a Content-Length, net/http would send a body over 2 KiB in chunks.
+		// It closes the connection of a body that is shorter than its Content-Length.
+		x.w.Header().Set("Content-Length", strconv.Itoa(len(x.answer)))
+		x.w.WriteHeader(x.status)
+		if x.r.Method != "HEAD" {
+			body = x.answer
+		}
+	}
+	switch x.fault.Code {
+	case codeRST:
+		x.resetConnection()
+	case codeTruncate:
+		x.writeNow(body[:len(body)/2])
+	case codeStall:
+		x.writeNow(body[:len(body)/2])
+		x.wait(maxWait, x.faultDone)
+	case codeDrip:
+		x.drip(body)
+	default:
+		if len(body) > 0 { // writing nothing would begin an answer, too
+			x.w.Write(body)
+		}
+	}
+}
+
+// drip sends a body in dripPieces pieces, one every dripInterval. Once the
+// fault, the world or the process has ended, no wait takes any time.
+func (x *exchange) drip(body []byte) {
+	pieces := min(dripPieces, len(body)) // so that no piece is empty
+	for i := range pieces {
+		if i > 0 && x.wait(dripInterval, x.faultDone) != nil {
+			return
+		}
+		x.writeNow(body[len(body)*i/pieces : len(body)*(i+1)/pieces])
+	}
+}
+
+// writeNow sends a part of the body without a delay.
+func (x *exchange) writeNow(part []byte) {
+	if len(part) > 0 {
+		x.w.Write(part)
+		http.NewResponseController(x.w).Flush()
+	}
+}
+
+// resetConnection closes the connection with a TCP RST.
+func (x *exchange) resetConnection() {
+	conn, _, err := http.NewResponseController(x.w).Hijack()
+	if err != nil {
+		return // finish closes the connection
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		tcp.SetLinger(0) // discards unsent data, and makes Close send a RST
+	}
+	conn.Close()
+}
+
+// record adds the request to the journal, and logs it on one line.
 func (x *exchange) record() {
-	if !x.isOfClient() {
+	if !x.isClient() {
 		return
-	}
-	headers := make(map[string]string, len(x.r.Header)+1)
-	for name, values := range x.r.Header {
-		headers[name] = strings.Join(values, ", ")
-	}
-	if authorization, found := headers["Authorization"]; found {
-		headers["Authorization"] = hideKey(authorization, x.api.key)
-	}
-	// net/http has taken Host and Transfer-Encoding out of the headers.
-	if x.r.Host != "" {
-		headers["Host"] = x.r.Host
-	}
-	if x.r.TransferEncoding != nil {
-		headers["Transfer-Encoding"] = strings.Join(x.r.TransferEncoding, ", ")
 	}
 	e := entry{
-		Time: timestamp{x.arrived}, Method: x.r.Method, URL: x.r.RequestURI, Headers: headers, Body: string(x.body),
-		Status: x.status, Seconds: math.Round(time.Since(x.arrived).Seconds()*1000) / 1000,
-		Answer: string(x.answer[:min(len(x.answer), maxAnswer)]), Error: x.message, Fault: x.fault.String(),
+		Time:    timestamp{x.arrived},
+		Method:  x.r.Method,
+		URL:     x.r.RequestURI,
+		Headers: x.recordedHeaders(),
+		Body:    string(x.body),
+		Status:  x.status,
+		Seconds: math.Round(time.Since(x.arrived).Seconds()*1000) / 1000,
+		Answer:  string(x.answer[:min(len(x.answer), maxAnswer)]),
+		Error:   x.reason,
+		Fault:   x.fault.String(),
+		Ignored: x.ignored,
 	}
 	x.world.journal.add(e)
-	if !x.api.log.Enabled(x.r.Context(), slog.LevelInfo) {
+
+	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return
 	}
 	attrs := []any{"method", e.Method, "path", e.URL, "status", e.Status}
@@ -605,5 +764,24 @@ func (x *exchange) record() {
 	if e.Fault != "" {
 		attrs = append(attrs, "fault", e.Fault)
 	}
-	x.api.log.Info("request", attrs...)
+	x.service.log.Info("request", attrs...)
+}
+
+// recordedHeaders returns the headers of the request, without the key.
+func (x *exchange) recordedHeaders() map[string]string {
+	headers := make(map[string]string, len(x.r.Header)+1)
+	for name, values := range x.r.Header {
+		headers[name] = strings.Join(values, ", ")
+	}
+	if authorization, ok := headers["Authorization"]; ok {
+		headers["Authorization"] = hideKey(authorization, x.service.key)
+	}
+	// net/http has moved these two out of the headers.
+	if x.r.Host != "" {
+		headers["Host"] = x.r.Host
+	}
+	if x.r.TransferEncoding != nil {
+		headers["Transfer-Encoding"] = strings.Join(x.r.TransferEncoding, ", ")
+	}
+	return headers
 }

@@ -1,5 +1,8 @@
 package main
 
+// This file holds state: the world, the pets and their JSON, the seed, and the
+// journal of requests.
+
 import (
 	"bytes"
 	"cmp"
@@ -17,139 +20,195 @@ import (
 	"unicode/utf8"
 )
 
-// world is what the service remembers from one reset to the next. A request belongs to one world, so what is under
-// way during a reset cannot touch the world that follows: its pets, its journal or the count of its fault.
+// world is the state that a reset replaces. Each request keeps the world that
+// was current when it arrived. So a request in flight during a reset cannot
+// affect the pets, the journal or the fault of the next test.
 type world struct {
 	pets     *store
 	journal  journal
 	standing atomic.Pointer[standingFault] // nil for none
-	over     chan struct{}                 // closed when another world has replaced this one
+	done     chan struct{}                 // closed when the next world has replaced this one
 }
 
+// newWorld returns a world with the pets of seed.
 func newWorld(seed *store) *world {
-	return &world{pets: seed.clone(), over: make(chan struct{})}
+	return &world{pets: seed.clone(), done: make(chan struct{})}
 }
 
-// PetStatus is the availability of a pet (contract, section 2). The empty PetStatus stands for none given; it is
-// never sent.
+// setStanding replaces the standing fault, and releases the requests that the
+// old one holds. A nil fault only ends the old one.
+func (w *world) setStanding(f *standingFault) {
+	if old := w.standing.Swap(f); old != nil {
+		close(old.done)
+	}
+}
+
+// PetStatus is the availability of a pet (contract, section 2). It is empty for
+// a pet without a status.
 type PetStatus string
 
-func parseStatus(given string) (PetStatus, error) {
-	return PetStatus(given), checkChoice("status", given, "available", "pending", "sold")
+// parseStatus parses a PetStatus. Its Error has this code.
+func parseStatus(code, given string) (PetStatus, error) {
+	return PetStatus(given), checkChoice(code, "status", given, "available", "pending", "sold")
 }
 
 // NewPet is the body of createPet (contract, section 2).
 type NewPet struct {
-	Name       string    `json:"name"`             // any string, the empty one too
-	CategoryID int64     `json:"categoryId"`       // any int64: the contract shows no categories
-	Status     PetStatus `json:"status,omitempty"` // absent when the client gave none
+	Name       string    `json:"name"`             // any string, also an empty one
+	CategoryID int64     `json:"categoryId"`       // any int64, as the contract shows no categories
+	Status     PetStatus `json:"status,omitempty"` // absent if the client gave none
 }
 
-// Pet is a NewPet with the id that the store gave it (contract, section 2).
+// newPetMembers are the names of the members of NewPet.
+var newPetMembers = []string{"name", "categoryId", "status"}
+
+// Pet is a NewPet with the id that the store has assigned (contract, section 2).
 type Pet struct {
-	ID int64 `json:"id"` // 1 or above
+	ID int64 `json:"id"` // at least 1
 	NewPet
 }
 
-// parsePet parses a JSON object, which errors call what. It ignores members that it does not know. id is how the
-// object spells its id, or "" without one.
-func parsePet(what string, object []byte) (id string, p NewPet, err error) {
-	if !utf8.Valid(object) {
-		return "", p, errors.New(what + " is not valid UTF-8")
+// object is a JSON object. The last of several members with the same name wins.
+type object map[string]json.RawMessage
+
+// parseObject parses a JSON object of a pet. Errors call the text what.
+func parseObject(what string, text []byte) (object, error) {
+	if !utf8.Valid(text) {
+		return nil, Error{Code: codeInvalidBody, Message: what + " is not valid UTF-8", Status: 400}
 	}
-	var members map[string]json.RawMessage // of those with the same name, the last one
-	if err := parseJSON(what, object, &members, `a JSON object, such as {"name":"Rex","categoryId":7}`); err != nil {
-		return "", p, err
-	}
-	spelt := func(name string) string { // "missing" is no JSON: a check refuses it, and says that name is missing
-		return cmp.Or(string(members[name]), "missing")
-	}
-	var errName, errCategoryID, errStatus error
-	if name := spelt("name"); name[0] != '"' {
-		errName = invalid("name", name, "a string")
-	}
-	p.Name = unquote(spelt("name"))
-	p.CategoryID, errCategoryID = parseInteger("categoryId", spelt("categoryId"), math.MinInt64, math.MaxInt64)
-	if status := members["status"]; status != nil {
-		p.Status, errStatus = parseStatus(unquote(string(status)))
-	}
-	return string(members["id"]), p, cmp.Or(errName, errCategoryID, errStatus)
+	var members object
+	err := parseJSON(what, text, &members, `a JSON object, such as {"name":"Rex","categoryId":7}`)
+	return members, err
 }
 
-// unquote returns the text of a JSON string, and other JSON as it is spelt.
-func unquote(value string) string {
-	if value[0] != '"' {
-		return value
+// parsePet returns the pet that the members of an object describe. It ignores
+// members that NewPet does not have.
+func parsePet(members object) (p NewPet, err error) {
+	name, ok := members["name"]
+	if !ok {
+		return p, invalid(codeInvalidBody, "name", "missing", "a string")
 	}
-	text := value[1 : len(value)-1]
+	if name[0] != '"' {
+		return p, invalid(codeInvalidBody, "name", string(name), "a string")
+	}
+	p.Name = unquote(name)
+
+	categoryID, ok := members["categoryId"]
+	if !ok {
+		return p, invalid(codeInvalidBody, "categoryId", "missing", "an integer")
+	}
+	p.CategoryID, err = parseInteger(codeInvalidBody, "categoryId", string(categoryID), math.MinInt64, math.MaxInt64)
+	if err != nil {
+		return p, err
+	}
+
+	if status, ok := members["status"]; ok {
+		p.Status, err = parseStatus(codeInvalidBody, unquote(status))
+	}
+	return p, err
+}
+
+// unquote returns the text of a JSON string, and any other JSON value as it is.
+func unquote(value json.RawMessage) string {
+	if value[0] != '"' {
+		return string(value)
+	}
+	text := string(value[1 : len(value)-1])
 	if strings.Contains(text, `\`) {
-		json.Unmarshal([]byte(value), &text) // cannot fail: value is valid JSON
+		json.Unmarshal(value, &text) // cannot fail, as the value is valid JSON
 	}
 	return text
 }
 
-// parseJSON parses text into v. In errors, what is its name, and allowed describes the JSON that it must be.
+// parseJSON parses text into v. Errors call the text what, and say that it must
+// be the JSON that allowed describes.
 func parseJSON(what string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
-	trimmed := bytes.TrimSpace(text)
-	var broken *json.SyntaxError
-	switch {
-	case len(trimmed) > 0 && errors.As(err, &broken):
-		return fmt.Errorf("%s is not JSON: %v, at byte %d; it must be %s", what, err, broken.Offset, allowed)
-	case err != nil || string(trimmed) == "null": // which encoding/json takes for anything
-		return invalid(what, string(trimmed), allowed)
+	trimmed := string(bytes.TrimSpace(text))
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && trimmed != "" {
+		message := fmt.Sprintf("%s is not JSON: %v, at byte %d; it must be %s", what, syntax, syntax.Offset, allowed)
+		return Error{Code: codeInvalidBody, Message: message, Status: 400}
+	}
+	if err != nil || trimmed == "null" { // encoding/json accepts null for anything
+		return invalid(codeInvalidBody, what, trimmed, allowed)
 	}
 	return nil
 }
 
-// storedPet is a pet as the store holds it. It never changes, and is read more often than added, so it is encoded
-// once.
-type storedPet struct {
-	id   int64
-	json []byte // nobody may change it
+// encodeJSON returns v as JSON, with <, > and & as they are.
+func encodeJSON(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // a bug: each v consists of structs, maps, strings and numbers
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// What a store holds, in bytes. Each pet counts as its JSON and petCost: about what the map and the slices take for
-// it.
+// storedPet is a pet in the store. It must not be modified. A pet is read more
+// often than it is added, so it is encoded once.
+type storedPet struct {
+	id   int64
+	json []byte
+}
+
+// The size of a store is bounded. Each pet counts as its JSON and petCost,
+// which is about what the map and the slices need for it.
 const (
-	maxSize = 256 << 20
-	petCost = 128
+	maxSize = 256 << 20 // bytes
+	petCost = 128       // bytes
 )
 
-// store holds pets. Many goroutines may use it at once.
+// store holds pets. It is safe for concurrent use.
 type store struct {
-	mu   sync.RWMutex         // guards everything below
+	mu sync.RWMutex // guards the fields below
+
 	pets map[int64]*storedPet // by id
-	// ordered has the same pets in ascending order of id: those of each status and, under "", all of them. Once the
-	// store is shared, it is only appended to, so a part of it can be read without mu.
+	// ordered has the pets of each status, and all pets under "", in ascending
+	// order of id. The slices of a shared store are only ever appended to, so a
+	// part of a slice is safe to read without mu.
 	ordered map[PetStatus][]*storedPet
 	lastID  int64 // the largest id so far
-	size    int64 // of all pets, at most maxSize
+	size    int64 // of all pets, in bytes; at most maxSize
 }
 
 func newStore() *store {
-	return &store{pets: map[int64]*storedPet{}, ordered: map[PetStatus][]*storedPet{}}
+	return &store{
+		pets:    map[int64]*storedPet{},
+		ordered: map[PetStatus][]*storedPet{},
+	}
 }
 
-// clone returns another store with the same pets. Nobody may add to s meanwhile.
+// clone returns another store with the same pets.
 func (s *store) clone() *store {
-	c := &store{pets: maps.Clone(s.pets), ordered: map[PetStatus][]*storedPet{}, lastID: s.lastID, size: s.size}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	c := &store{
+		pets:    maps.Clone(s.pets),
+		ordered: map[PetStatus][]*storedPet{},
+		lastID:  s.lastID,
+		size:    s.size,
+	}
 	for status, pets := range s.ordered {
-		c.ordered[status] = slices.Clip(pets) // an append to it makes a copy
+		c.ordered[status] = slices.Clone(pets)
 	}
 	return c
 }
 
-// add keeps p under the next id.
+// add adds a pet under the next id. If the store is full, it returns an Error
+// with the status 507.
 func (s *store) add(p NewPet) (*storedPet, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.put(s.lastID+1, p)
 }
 
-// put keeps p under this id, which must be free. The caller holds mu, or is the only one that knows s.
+// put adds a pet under an id that is free. The caller holds mu.
 func (s *store) put(id int64, p NewPet) (*storedPet, error) {
-	added := &storedPet{id, bytes.Clone(encode(Pet{id, p}))} // a copy without the room that encode leaves
+	// The clone has no spare capacity, which encodeJSON leaves.
+	added := &storedPet{id: id, json: bytes.Clone(encodeJSON(Pet{ID: id, NewPet: p}))}
 	size := s.size + int64(len(added.json)) + petCost
 	if size > maxSize {
 		return nil, newError(507, fmt.Sprintf("the store is full: it holds %d bytes", maxSize))
@@ -170,29 +229,32 @@ func (s *store) get(id int64) *storedPet {
 	return s.pets[id]
 }
 
-// list returns the pets with this status, or all for "", whose id is above after, in ascending order of id. Nobody
-// may change the slice.
+// list returns the pets with this status, or all pets for "", whose id is above
+// after, in ascending order of id. The slice must not be modified.
 func (s *store) list(status PetStatus, after int64) []*storedPet {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	pets := s.ordered[status]
-	return pets[sort.Search(len(pets), func(i int) bool { return pets[i].id > after }):]
+	first := sort.Search(len(pets), func(i int) bool { return pets[i].id > after })
+	return pets[first:]
 }
 
-// The bounds of a seed: its length in bytes, and the largest id in it, which leaves more ids than can be used up.
 const (
-	maxSeed   = 128 << 20
+	maxSeed = 128 << 20 // bytes of JSON
+	// maxSeedID is the largest id in a seed. It leaves more ids than a store can
+	// use up.
 	maxSeedID = 1 << 62
 )
 
-// readSeed reads a JSON array of pets into a new store. A pet without an id gets the next after the largest so far.
-// An error names the place.
+// readSeed returns a new store with the pets of a JSON array. A pet without an
+// id gets the next id after the largest so far. Errors name the pet.
 func readSeed(text []byte) (*store, error) {
 	if len(text) > maxSeed {
-		return nil, fmt.Errorf("the seed has more than %d bytes", maxSeed)
+		return nil, newError(413, fmt.Sprintf("the seed is over %d bytes", maxSeed))
 	}
 	var pets []json.RawMessage
-	if err := parseJSON("the seed", text, &pets, `a JSON array, such as [{"name":"Rex","categoryId":7}]`); err != nil {
+	err := parseJSON("the seed", text, &pets, `a JSON array, such as [{"name":"Rex","categoryId":7}]`)
+	if err != nil {
 		return nil, err
 	}
 	s := newStore()
@@ -207,88 +269,144 @@ func readSeed(text []byte) (*store, error) {
 	return s, nil
 }
 
-// putSeed keeps a pet of a seed. The caller is the only one that knows s.
-func (s *store) putSeed(object []byte) error {
-	given, p, err := parsePet("the pet", object)
+// putSeed adds a pet of a seed. Until all pets of the seed are added, nothing
+// else uses the store, and its slices have the order of the seed.
+func (s *store) putSeed(text []byte) error {
+	members, err := parseObject("the pet", text)
+	if err != nil {
+		return err
+	}
+	p, err := parsePet(members)
+	if err != nil {
+		return err
+	}
 	id := s.lastID + 1
-	if err == nil && given != "" {
-		id, err = parseInteger("id", given, 1, maxSeedID)
+	if given, ok := members["id"]; ok {
+		if id, err = parseInteger(codeInvalidBody, "id", string(given), 1, maxSeedID); err != nil {
+			return err
+		}
 	}
-	if err == nil && s.pets[id] != nil {
-		err = fmt.Errorf("id %d is given twice", id)
+	if s.pets[id] != nil {
+		owner := slices.IndexFunc(s.ordered[""], func(p *storedPet) bool { return p.id == id }) + 1
+		message := fmt.Sprintf("id %d is taken by pet %d of the seed", id, owner)
+		return Error{Code: codeInvalidBody, Message: message, Status: 400}
 	}
-	if err == nil {
-		_, err = s.put(id, p)
-	}
+	_, err = s.put(id, p)
 	return err
 }
 
 // entry is a request in the journal, and its answer.
 type entry struct {
-	Time    timestamp         `json:"time"` // when its headers had come
-	Method  string            `json:"method"`
-	URL     string            `json:"url"`     // as the client spelt it
-	Headers map[string]string `json:"headers"` // those with the same name are joined with ", "
-	Body    string            `json:"body"`    // "" if none came, or if it was not read
-	Status  int               `json:"status"`  // 0 if no answer is sent
-	Seconds float64           `json:"seconds"` // from Time until the answer was ready, to the millisecond
-	Answer  string            `json:"answer"`  // the first maxAnswer bytes of its body, as it was made
-	Error   string            `json:"error,omitempty"`
-	Fault   string            `json:"fault,omitempty"` // that struck the request
+	Time   timestamp `json:"time"` // when the headers had arrived
+	Method string    `json:"method"`
+	URL    string    `json:"url"` // the request target, as sent
+	// Headers have canonical names. The values of a repeated header are joined
+	// with ", ". In Authorization, <API_KEY> stands for the key.
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"` // empty if there was none, or if it was refused
+	// Status is that of the answer, or 0 if no answer was sent.
+	Status int `json:"status"`
+	// Seconds is the time until the answer was ready to be sent, to the
+	// millisecond.
+	Seconds float64 `json:"seconds"`
+	// Answer is the first maxAnswer bytes of the body of the answer. It is there
+	// even if a fault kept it from the client.
+	Answer string `json:"answer"`
+	// Error is the message of the Error, or says that the client left.
+	Error string `json:"error,omitempty"`
+	// Fault is the fault that was applied, in the form of Preference-Applied.
+	Fault string `json:"fault,omitempty"`
+	// Ignored has the names that the operation does not have: sorted query
+	// parameters, then sorted members of the body.
+	Ignored []string `json:"ignored,omitempty"`
 
 	size int // what the entry counts for maxJournalSize
 }
 
-// timestamp is a time in UTC, to the millisecond. It is spelt when somebody reads it, not for each request.
+// timestamp is a time that is encoded in UTC, to the millisecond. It is
+// formatted when the journal is read, and not for each request.
 type timestamp struct{ time.Time }
 
 func (t timestamp) MarshalJSON() ([]byte, error) {
 	return t.UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
 }
 
-// The bounds of the journal: how many entries it keeps, the bytes of an answer in an entry, and the bytes of all
-// texts in the entries. Each header counts 100 bytes more, for what the map takes.
+// The bounds of the journal.
 const (
-	maxJournal     = 1000
-	maxAnswer      = 1000
-	maxJournalSize = 4 << 20
+	maxJournal     = 1000    // entries
+	maxAnswer      = 1000    // bytes of an answer in an entry
+	maxJournalSize = 4 << 20 // bytes of all texts in the entries, and valueCost for each header and ignored name
+	valueCost      = 100     // bytes, about what a header needs in its map
 )
 
-// journal holds the last requests. Many goroutines may use it at once.
+// journal holds the last requests. It is safe for concurrent use. The zero
+// journal is empty.
 type journal struct {
-	mu      sync.Mutex // guards everything below
-	entries []entry    // the oldest first
-	size    int        // of all entries
-	total   int        // counts the requests since the journal was cleared, dropped ones too
+	mu sync.Mutex // guards the fields below
+
+	entries []entry // the oldest first
+	size    int     // of all entries
+	total   int64   // number of requests since the journal was cleared, including those dropped
+	// reached has, for each total that somebody waits for, a channel that is
+	// closed when that many requests have been recorded.
+	reached map[int64]chan struct{}
 }
 
-// add appends e, and drops the oldest entries that are too many.
+// add appends an entry, and drops the oldest entries beyond the bounds.
 func (j *journal) add(e entry) {
 	e.size = len(e.Method) + len(e.URL) + len(e.Body) + len(e.Answer) + len(e.Error) + len(e.Fault)
 	for name, value := range e.Headers {
-		e.size += len(name) + len(value) + 100
+		e.size += len(name) + len(value) + valueCost
 	}
+	for _, name := range e.Ignored {
+		e.size += len(name) + valueCost
+	}
+
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.total++
 	j.entries = append(j.entries, e)
 	j.size += e.size
 	for len(j.entries) > maxJournal || j.size > maxJournalSize {
 		j.size -= j.entries[0].size
-		j.entries[0] = entry{} // so that what it points to is not kept
+		j.entries[0] = entry{} // lets the collector free what it refers to
 		j.entries = j.entries[1:]
+	}
+	j.total++
+	if reached, ok := j.reached[j.total]; ok {
+		close(reached)
+		delete(j.reached, j.total)
 	}
 }
 
-// all returns the entries, the oldest first, and how many requests there were.
-func (j *journal) all() (entries []entry, total int) {
+// all returns the entries, the oldest first, and the total.
+func (j *journal) all() ([]entry, int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.entries), j.total
 }
 
+// clear removes all entries. The total starts again at 0.
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.entries, j.size, j.total = nil, 0, 0
+}
+
+// hasTotal returns a channel that is closed when the total is n or more.
+func (j *journal) hasTotal(n int64) <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if reached, ok := j.reached[n]; ok {
+		return reached
+	}
+	reached := make(chan struct{})
+	if j.total >= n {
+		close(reached)
+		return reached
+	}
+	if j.reached == nil {
+		j.reached = map[int64]chan struct{}{}
+	}
+	j.reached[n] = reached
+	return reached
 }

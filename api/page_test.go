@@ -335,7 +335,7 @@ type desk struct {
 }
 
 func (d *desk) serve(addr string) *desk {
-	cmd := exec.Command(d.program, "-addr", addr, "-quiet")
+	cmd := exec.Command(d.program, "-addr", addr)
 	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+key)
 	stdout, _ := cmd.StdoutPipe()
 	if err := cmd.Start(); err != nil {
