@@ -77,7 +77,7 @@ func bearerToken(r *http.Request) string {
 }
 
 // hideKey returns an Authorization header with <API_KEY> in place of the key,
-// wherever it stands behind the scheme.
+// wherever the key occurs after the scheme.
 func hideKey(authorization, key string) string {
 	scheme := strings.IndexAny(authorization, " \t") + 1 // 0 without a scheme
 	return authorization[:scheme] + strings.ReplaceAll(authorization[scheme:], key, "<API_KEY>")
@@ -87,7 +87,7 @@ func hideKey(authorization, key string) string {
 // headers are h. It does not allow a browser to send credentials of its own,
 // such as cookies (Fetch standard, "CORS protocol").
 func allowOrigins(h http.Header, r *http.Request) {
-	if r.Header["Origin"] == nil {
+	if r.Header.Get("Origin") == "" {
 		return
 	}
 	h.Set("Access-Control-Allow-Origin", "*")
@@ -100,7 +100,7 @@ func allowOrigins(h http.Header, r *http.Request) {
 func allowPreflight(h http.Header) {
 	// No path has PATCH. It is allowed so that a page sees its 405.
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
-	// The asterisk stands for all headers but Authorization.
+	// * covers all headers but Authorization.
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Prefer, Petstore-Observer, *")
 	h.Set("Access-Control-Max-Age", "600") // seconds
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // Error is the body of a response that reports a failure (contract, sections 2
-// and 7). Only the fault "html" sends a failure with another body.
+// and 7). The only other one is the page of the fault "html".
 type Error struct {
 	// Code is the kind of failure, for programs: one of the constants below, or
 	// else the text of the status in snake_case, such as "not_found".
@@ -47,9 +47,14 @@ func newError(status int, message string) Error {
 	return Error{Code: code, Message: message, Status: status}
 }
 
-// invalid returns the 400 with this code for a value that is not allowed.
+// badRequest returns an Error with the status 400.
+func badRequest(code, message string) Error {
+	return Error{Code: code, Message: message, Status: 400}
+}
+
+// invalid returns the Error for a value that is not allowed. Its Code is code.
 func invalid(code, name, given, allowed string) Error {
-	return Error{Code: code, Message: mismatch(name, given, allowed), Status: 400}
+	return badRequest(code, mismatch(name, given, allowed))
 }
 
 // mismatch returns a message that says what was given and what is allowed.
@@ -69,7 +74,8 @@ func shorten(given string) string {
 	return cmp.Or(string(characters), "empty")
 }
 
-// checkChoice returns an Error with this code unless given is an allowed word.
+// checkChoice returns an Error, whose Code is code, unless given is one of the
+// allowed words.
 func checkChoice(code, name, given string, allowed ...string) error {
 	if slices.Contains(allowed, given) {
 		return nil
@@ -84,11 +90,12 @@ func orList(words []string) string {
 }
 
 // parseInteger parses an integer in its JSON form: without a plus sign, a
-// leading zero, a fraction or an exponent. The Error for any other text has
-// this code.
+// leading zero, a fraction or an exponent. For any other text, it returns an
+// Error whose Code is code.
 func parseInteger(code, name, given string, least, most int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
-	isJSON := strconv.FormatInt(n, 10) == given || given == "-0" && least < 0 // JSON has a minus zero
+	isMinusZero := given == "-0" && least < 0 // which JSON has
+	isJSON := isMinusZero || strconv.FormatInt(n, 10) == given
 	if err == nil && isJSON && least <= n && n <= most {
 		return n, nil
 	}
@@ -121,19 +128,19 @@ func integerParameter(given url.Values, name string, fallback, least, most int64
 //   - After the operation, the request waits for the answer-delay. Then hangup
 //     and lost close the connection without an answer, and rst resets it (TCP
 //     RST). html sends the page of a gateway with the status 502. truncate
-//     sends half of the body and closes the connection; stall does the same,
-//     but is silent for maxWait in between. drip sends the body in dripPieces
-//     pieces, one every dripInterval.
+//     sends half of the body, and closes the connection. stall sends half of
+//     the body, pauses for maxWait, and closes the connection. drip sends the
+//     body in dripPieces pieces, one every dripInterval.
 //
-// To an answer without a body, as to HEAD, truncate and stall send nothing, and
-// drip sends it at once.
+// If the answer has no body, as for HEAD, truncate and stall send nothing, and
+// drip sends the answer at once.
 //
 // Every wait ends early when the process stops, when a reset replaces the world
 // and, for a standing fault, when it is replaced or deleted. Then a delayed
 // request goes on, a stalled connection is closed, and the rest of a drip is
 // sent at once.
 //
-// In handlers.go, applyFault takes the first two steps and finish the third.
+// In handlers.go, applyFault takes the first two steps, and finish the third.
 type fault struct {
 	faultParameters
 	status             int           // the status that Code names, or 0
@@ -144,7 +151,7 @@ type fault struct {
 // They are empty if they were not given.
 type faultParameters struct {
 	// Code is a status from 400 to 599 or one of faultCodes. For a standing
-	// fault, it may be a list of them, separated by commas.
+	// fault, it may be a list, separated by commas.
 	Code string `json:"code,omitempty"`
 	// Delay and AnswerDelay are in seconds, from 0 to maxWait.
 	Delay       string `json:"delay,omitempty"`
@@ -157,13 +164,13 @@ type faultParameters struct {
 
 // The codes of a fault that are not a status.
 const (
-	codeHangup   = "hangup"
-	codeRST      = "rst"
-	codeLost     = "lost"
-	codeTruncate = "truncate"
-	codeStall    = "stall"
-	codeDrip     = "drip"
-	codeHTML     = "html"
+	faultHangup   = "hangup"
+	faultRST      = "rst"
+	faultLost     = "lost"
+	faultTruncate = "truncate"
+	faultStall    = "stall"
+	faultDrip     = "drip"
+	faultHTML     = "html"
 )
 
 const (
@@ -175,7 +182,7 @@ const (
 
 // The words that describe a fault.
 var (
-	faultCodes      = []string{codeHangup, codeRST, codeLost, codeTruncate, codeStall, codeDrip, codeHTML}
+	faultCodes      = []string{faultHangup, faultRST, faultLost, faultTruncate, faultStall, faultDrip, faultHTML}
 	faultOperations = []string{"listPets", "createPet", "getPet"}
 	// preferences are the names that mean something in a Prefer header.
 	preferences = []string{"code", "delay", "answer-delay", "retry-after"}
@@ -184,9 +191,10 @@ var (
 )
 
 // parsePrefer returns the fault that Prefer headers ask for, or the zero fault.
-// Commas or semicolons separate preferences, also within quotes. The first
-// preference of a name wins (RFC 7240, section 2), and those with other names
-// are ignored.
+// Commas or semicolons separate preferences, also within quotes, so a code
+// cannot be a list. The first preference of a name wins (RFC 7240, section 2).
+// As a server may ignore any preference, unknown names are ignored, and so is a
+// retry-after without a status.
 func parsePrefer(headers []string) (fault, error) {
 	if len(headers) == 0 {
 		return fault{}, nil
@@ -207,7 +215,7 @@ func parsePrefer(headers []string) (fault, error) {
 	if err != nil {
 		return fault{}, err
 	}
-	return faults[0], nil // there are no more, as a comma ends the code
+	return faults[0], nil // the only one
 }
 
 // asksForFault reports whether the parameters ask for a fault at all.
@@ -290,7 +298,7 @@ func (f fault) String() string {
 	add("code", f.Code)
 	add("delay", f.Delay)
 	add("answer-delay", f.AnswerDelay)
-	if f.status != 0 { // otherwise there is no Error that could have the header
+	if f.status != 0 { // only a simulated Error has the header
 		add("retry-after", f.RetryAfter)
 	}
 	return strings.Join(list, ", ")
@@ -299,7 +307,7 @@ func (f fault) String() string {
 // standingFault is a fault for the requests that follow. It is safe for
 // concurrent use.
 type standingFault struct {
-	faults []fault       // applied in order; a single one is applied again and again
+	faults []fault       // applied in turn
 	done   chan struct{} // closed when the fault no longer stands
 
 	mu    sync.Mutex
@@ -313,7 +321,7 @@ type standingFaultState struct {
 	faultParameters
 	Operation string `json:"operation,omitempty"` // one of faultOperations, or empty for all requests under /v1
 	Skip      int64  `json:"skip,omitempty"`
-	Times     int64  `json:"times,omitempty"` // 0 for all; with a list of codes, its length
+	Times     int64  `json:"times,omitempty"` // 0 for no limit; for a list, the number of its codes
 	Matched   int64  `json:"matched"`         // number of requests that the fault was for
 	Applied   int64  `json:"applied"`         // number of requests that it was applied to
 }
@@ -321,11 +329,8 @@ type standingFaultState struct {
 // parseStandingFault parses the parameters of PUT /__admin/fault.
 func parseStandingFault(given url.Values) (*standingFault, error) {
 	if !asksForFault(given) {
-		return nil, Error{
-			Code:    codeInvalidParameter,
-			Message: "code, delay or answer-delay must be given, in the query: /__admin/fault?code=503",
-			Status:  400,
-		}
+		return nil, badRequest(codeInvalidParameter,
+			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
 	}
 	faults, err := parseFaults(given)
 	if err != nil {
@@ -378,7 +383,8 @@ func (f *standingFault) next(operation string) fault {
 		return fault{}
 	}
 	s.Matched++
-	if s.Matched <= s.Skip || s.Times != 0 && s.Applied == s.Times {
+	isUsedUp := s.Times != 0 && s.Applied == s.Times
+	if s.Matched <= s.Skip || isUsedUp {
 		return fault{}
 	}
 	next := f.faults[s.Applied%int64(len(f.faults))]

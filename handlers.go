@@ -30,10 +30,10 @@ import (
 type service struct {
 	key      string
 	seed     *store          // the pets of a new world; must not be modified
-	latency  time.Duration   // of every request under /v1 with the key
+	latency  time.Duration   // delays every request under /v1, except those of observers
 	stopping <-chan struct{} // closed when the process is to end
 	log      *slog.Logger
-	current  atomic.Pointer[world]
+	current  atomic.Pointer[world] // the world of new requests
 }
 
 // newService returns a service with its first world.
@@ -43,10 +43,10 @@ func newService(key string, seed *store, latency time.Duration, stopping <-chan 
 	return s
 }
 
-// route is an operation and where it is found.
+// route maps requests to an operation.
 type route struct {
-	operation  string   // its name in the contract and in api/openapi.json, if it has one
-	pattern    string   // for http.ServeMux; empty for a path or a method without a route
+	operation  string   // the name of the operation in api/openapi.json, if it has one
+	pattern    string   // for http.ServeMux; empty for the fallback, which refuses requests
 	parameters []string // of the query
 	do         func(*exchange) error
 }
@@ -78,45 +78,54 @@ func (s *service) handler() http.Handler {
 	for _, rt := range routes {
 		mux.Handle(rt.pattern, s.handle(rt))
 	}
-	// The catch-all takes the 405s of the mux, too, and so has to find them.
-	const catchAll = "/"
-	mux.Handle(catchAll, s.handle(route{do: func(x *exchange) error {
-		var allowed []string
-		for _, method := range methods {
-			probe := &http.Request{Method: method, Host: x.r.Host, URL: x.r.URL}
-			if _, pattern := mux.Handler(probe); pattern != catchAll {
-				allowed = append(allowed, method)
-			}
-		}
-		if allowed == nil {
-			return refusePath(x)
-		}
-		return refuseMethod(x, allowed)
-	}}))
-
-	notFound := s.handle(route{do: refusePath})
+	fallback := s.handle(route{do: func(x *exchange) error { return refuse(x, mux) }})
+	mux.Handle(fallbackPattern, fallback)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The mux would redirect an unclean path to the clean one.
-		if p := r.URL.EscapedPath(); strings.HasPrefix(p, "/") && path.Clean(p) == p {
+		if isClean(r.URL) {
 			mux.ServeHTTP(w, r)
 		} else {
-			notFound.ServeHTTP(w, r)
+			fallback.ServeHTTP(w, r) // the mux would redirect to the clean path
 		}
 	})
 }
 
-// refuseMethod returns a 405 that lists the methods of the path.
-func refuseMethod(x *exchange, allowed []string) error {
-	list := strings.Join(allowed, ", ")
-	x.w.Header().Set("Allow", list)
-	return newError(405, "this path allows "+list+" only")
+// fallbackPattern matches all requests that no route matches.
+const fallbackPattern = "/"
+
+// isClean reports whether a path is absolute, and has no empty, "." or ".."
+// segment and no slash at its end.
+func isClean(u *url.URL) bool {
+	p := u.EscapedPath() // in which an escaped slash is not a slash
+	return strings.HasPrefix(p, "/") && path.Clean(p) == p
 }
 
-// refusePath returns a 404 that lists the paths.
-func refusePath(x *exchange) error {
-	given := cmp.Or(x.r.URL.Path, x.r.RequestURI) // CONNECT, for one, has no path
+// refuse returns a 405 if the path of the request has routes with other methods,
+// and a 404 otherwise.
+func refuse(x *exchange, mux *http.ServeMux) error {
+	if allowed := allowedMethods(mux, x.r); len(allowed) > 0 {
+		list := strings.Join(allowed, ", ")
+		x.w.Header().Set("Allow", list)
+		return newError(405, "this path allows "+list+" only")
+	}
+	given := cmp.Or(x.r.URL.Path, x.r.RequestURI) // the target of CONNECT has no path
 	return newError(404, "no such path: "+shorten(given)+"; the API is at /v1/pets, without a slash at the end; "+
 		"there are also /__admin/reset, /__admin/fault and /__admin/requests, /openapi.json, and a page at /")
+}
+
+// allowedMethods returns the methods that the path of the request has. With a
+// fallback, http.ServeMux does not answer 405 itself.
+func allowedMethods(mux *http.ServeMux, r *http.Request) []string {
+	if !isClean(r.URL) {
+		return nil
+	}
+	var allowed []string
+	for _, method := range methods {
+		probe := &http.Request{Method: method, Host: r.Host, URL: r.URL}
+		if _, pattern := mux.Handler(probe); pattern != fallbackPattern {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
 }
 
 // exchange is a request and the answer to it. Operations set the answer with
@@ -128,7 +137,7 @@ type exchange struct {
 	arrived time.Time  // when the headers of the request had arrived
 	body    []byte     // of the request, once it has been read
 	query   url.Values // of the request, once it has been parsed; nil without a query
-	ignored []string   // names of query parameters and body members that the operation does not have
+	ignored []string   // names of query parameters and body members that the operation does not know
 
 	fault     fault           // the fault that is applied to the request, or the zero fault
 	faultDone <-chan struct{} // closed when that fault no longer stands; nil for the fault of a Prefer header
@@ -199,8 +208,9 @@ var (
 	errHangup     = errors.New("the fault closes the connection")
 )
 
-// fail turns an error into the answer. Only the log shows the text of an error
-// that is neither an Error nor one of the two above: it is a bug.
+// fail turns an error of serve into the answer. errClientLeft and errHangup
+// mean that there is none. Any other error that is not an Error is a bug, whose
+// text only the log shows.
 func (x *exchange) fail(err error) {
 	var e Error
 	switch {
@@ -241,51 +251,54 @@ func (x *exchange) isUnder(root string) bool {
 }
 
 // isObserver reports whether the request is an observer's, such as the page's.
-// It is not recorded, and neither latency nor faults apply to it.
+// It is not recorded, and neither -latency nor faults apply to it.
 func (x *exchange) isObserver() bool {
-	return x.r.Header["Petstore-Observer"] != nil
+	return len(x.r.Header.Values("Petstore-Observer")) > 0
 }
 
-// isClient reports whether the request is recorded. Observers, preflights and
-// requests that are not for the API are not, so that observing the service does
-// not disturb the record.
-func (x *exchange) isClient() bool {
-	isOther := x.isUnder("/__admin") || slices.Contains([]string{"/", "/openapi.json", "/healthz"}, x.r.URL.Path)
-	return !isOther && !x.isObserver() && x.r.Method != "OPTIONS"
+// isRecorded reports whether the journal and the log have the request. They
+// have none of the observers, no preflights, and no requests for the service's
+// own paths, so that observing the service does not disturb the record.
+func (x *exchange) isRecorded() bool {
+	isOwn := x.isUnder("/__admin") || slices.Contains([]string{"/", "/openapi.json", "/healthz"}, x.r.URL.Path)
+	return !isOwn && !x.isObserver() && x.r.Method != "OPTIONS"
 }
 
 // maxBody is the size of the largest request body, in bytes.
 const maxBody = 64 << 10
 
-// readBody reads the body of the request. Only then can net/http detect that
-// the client has left.
+// readBody reads the body of the request. net/http can detect that the client
+// has left only after that.
 func (x *exchange) readBody(rt route) error {
 	if x.r.ContentLength == 0 {
 		return nil
 	}
-	tooLarge := x.r.ContentLength > maxBody
-	if !tooLarge {
-		body, err := io.ReadAll(io.LimitReader(x.r.Body, maxBody+1))
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return newError(408, "the body did not arrive in time")
-		}
-		if err != nil {
-			return Error{Code: codeInvalidBody, Message: "the body is cut short or badly chunked", Status: 400}
-		}
-		x.body = body
-		tooLarge = len(body) > maxBody
+	if x.r.ContentLength > maxBody {
+		return x.refuseBody(rt)
 	}
-	if tooLarge {
-		x.body = nil // so that the journal has no part of it
-		// net/http would read the rest of the body first, so close the connection.
-		x.w.Header().Set("Connection", "close")
-		message := fmt.Sprintf("the body is over %d bytes", maxBody)
-		if rt.operation == "reset" {
-			message += "; put a larger seed into a file, and start with -seed"
-		}
-		return newError(413, message)
+	body, err := io.ReadAll(io.LimitReader(x.r.Body, maxBody+1))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return newError(408, "the body did not arrive in time")
 	}
+	if err != nil {
+		return badRequest(codeInvalidBody, "the body is cut short or badly chunked")
+	}
+	if len(body) > maxBody {
+		return x.refuseBody(rt)
+	}
+	x.body = body
 	return nil
+}
+
+// refuseBody returns a 413.
+func (x *exchange) refuseBody(rt route) error {
+	// net/http would read the rest of the body first, so close the connection.
+	x.w.Header().Set("Connection", "close")
+	message := fmt.Sprintf("the body is over %d bytes", maxBody)
+	if rt.operation == "reset" {
+		message += "; put a larger seed into a file, and start with -seed"
+	}
+	return newError(413, message)
 }
 
 // operationHeaders are on all answers of an operation. getPet has been
@@ -319,11 +332,11 @@ func (x *exchange) wait(d time.Duration, release <-chan struct{}) error {
 	return nil
 }
 
-// applyFault finds the fault of a request under /v1, and does what it does
-// before the operation and instead of it. If the Prefer header asks for a
-// fault, the standing fault does not count the request.
+// applyFault selects the fault of a request under /v1, waits for its delay, and
+// returns an error if the fault replaces the operation. A fault of the Prefer
+// header wins; the standing fault then does not count the request.
 func (x *exchange) applyFault(operation string) error {
-	f, err := parsePrefer(x.r.Header["Prefer"])
+	f, err := parsePrefer(x.r.Header.Values("Prefer"))
 	if err != nil {
 		return err
 	}
@@ -341,7 +354,7 @@ func (x *exchange) applyFault(operation string) error {
 	if x.fault.status != 0 {
 		return simulatedError(x.fault, x.w.Header())
 	}
-	if x.fault.Code == codeHangup || x.fault.Code == codeRST {
+	if x.fault.Code == faultHangup || x.fault.Code == faultRST {
 		return errHangup
 	}
 	return nil
@@ -368,12 +381,13 @@ func simulatedError(f fault, h http.Header) Error {
 // the journal names them. Under /__admin they are refused, so that a forgotten
 // "curl -X PUT" does not pass unnoticed.
 func (x *exchange) parseQuery(rt route) error {
-	if x.r.URL.RawQuery == "" || rt.pattern == "" { // a wrong path or method is reported first
+	isFallback := rt.pattern == "" // which reports the path or the method instead
+	if x.r.URL.RawQuery == "" || isFallback {
 		return nil
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
 	if err != nil {
-		return Error{Code: codeInvalidParameter, Message: "the query is malformed: " + err.Error(), Status: 400}
+		return badRequest(codeInvalidParameter, "the query is malformed: "+err.Error())
 	}
 	for _, name := range rt.parameters {
 		if n := len(query[name]); n > 1 {
@@ -389,7 +403,7 @@ func (x *exchange) parseQuery(rt route) error {
 }
 
 // unknownNames returns the sorted keys of given that are not known.
-func unknownNames[M ~map[string]V, V any](given M, known []string) []string {
+func unknownNames[V any](given map[string]V, known []string) []string {
 	var unknown []string
 	for name := range given {
 		if !slices.Contains(known, name) {
@@ -414,11 +428,11 @@ func refuseParameter(rt route, name string) error {
 			hint = fmt.Sprintf("%s does (curl -X %s)", other.pattern, method)
 		}
 	}
-	message := fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, shorten(name), hint)
-	return Error{Code: codeInvalidParameter, Message: message, Status: 400}
+	return badRequest(codeInvalidParameter,
+		fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, shorten(name), hint))
 }
 
-// The limit of listPets (contract, section 8).
+// The bounds of the limit of listPets (contract, section 8).
 const (
 	defaultLimit = 20
 	maxLimit     = 100
@@ -446,12 +460,11 @@ func listPets(x *exchange) error {
 		}
 	}
 
-	pets := x.world.pets.list(status, after)
-	if int64(len(pets)) > limit {
-		pets = pets[:limit]
-		x.w.Header().Set("Link", nextPage(x.query, pets[limit-1].id))
+	page, more := x.world.pets.list(status, after, int(limit))
+	if more {
+		x.w.Header().Set("Link", nextPage(x.query, page[len(page)-1].id))
 	}
-	x.reply(200, "application/json", encodePage(pets))
+	x.reply(200, "application/json", encodePage(page))
 	return nil
 }
 
@@ -513,7 +526,7 @@ func checkContentType(h http.Header) error {
 		return newError(415, mismatch("Content-Encoding", coding, "left out"))
 	}
 	given := cmp.Or(strings.Join(h["Content-Type"], ", "), "application/json")
-	media, params, err := mime.ParseMediaType(given) // which refuses two that are joined
+	media, params, err := mime.ParseMediaType(given) // which refuses a list of several
 	charset := cmp.Or(params["charset"], "utf-8")
 	if err != nil || media != "application/json" || !strings.EqualFold(charset, "utf-8") {
 		return newError(415, mismatch("Content-Type", given,
@@ -546,11 +559,12 @@ func listOrders(*exchange) error {
 func reset(x *exchange) error {
 	seed := x.service.seed
 	if len(x.body) > 0 {
-		if err := checkContentType(x.r.Header); err != nil {
+		err := checkContentType(x.r.Header)
+		if err != nil {
 			return err
 		}
-		var err error
-		if seed, err = readSeed(x.body); err != nil {
+		seed, err = readSeed(x.body)
+		if err != nil {
 			return err
 		}
 	}
@@ -576,7 +590,8 @@ func setFault(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.replyJSON(200, encodeJSON(f.report())) // before others can use it
+	// Once the fault stands, its counters may change.
+	x.replyJSON(200, encodeJSON(f.report()))
 	x.world.setStanding(f)
 	return nil
 }
@@ -592,11 +607,13 @@ func clearFault(x *exchange) error {
 // total, it first waits until that many requests have been recorded, for up to
 // maxWait.
 func showJournal(x *exchange) error {
-	total, err := integerParameter(x.query, "total", 0, 0, math.MaxInt64)
+	wanted, err := integerParameter(x.query, "total", 0, 0, math.MaxInt64)
 	if err != nil {
 		return err
 	}
-	if err := x.wait(maxWait, x.world.journal.hasTotal(total)); err != nil {
+	reached, cancel := x.world.journal.await(wanted)
+	defer cancel()
+	if err := x.wait(maxWait, reached); err != nil {
 		return err
 	}
 	entries, total := x.world.journal.all()
@@ -635,11 +652,11 @@ func static(contentType string, body []byte) func(*exchange) error {
 	}
 }
 
-// finish does what the fault does after the operation, records the request,
-// and sends the answer. It records first, so that a client that has its answer
-// finds the request in the journal.
+// finish takes the steps of the fault that follow the operation, records the
+// request, and sends the answer. It records first, so that a client that has
+// its answer finds its request in the journal.
 func (x *exchange) finish() {
-	x.changeAnswer()
+	x.alterAnswer()
 	if err := x.wait(x.fault.answerDelay, x.faultDone); err != nil {
 		x.fail(err)
 	}
@@ -650,19 +667,19 @@ func (x *exchange) finish() {
 	}
 }
 
-// changeAnswer changes the answer as the fault asks for.
-func (x *exchange) changeAnswer() {
+// alterAnswer alters or drops the answer if the fault requires it.
+func (x *exchange) alterAnswer() {
 	if x.status == 0 {
 		return
 	}
 	switch x.fault.Code {
-	case codeLost:
+	case faultLost:
 		x.status = 0
-	case codeTruncate, codeStall:
+	case faultTruncate, faultStall:
 		if x.r.Method == "HEAD" || len(x.answer) < 2 { // there is no half of a body
 			x.status = 0
 		}
-	case codeHTML:
+	case faultHTML:
 		// The answer of a gateway has no headers of the operation.
 		maps.DeleteFunc(x.w.Header(), func(name string, _ []string) bool {
 			return name != "Preference-Applied" && !strings.HasPrefix(name, "Access-Control-")
@@ -673,7 +690,7 @@ func (x *exchange) changeAnswer() {
 
 const gatewayPage = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
 
-// deliver sends the answer, in the way that the fault asks for.
+// deliver sends the answer, in part or slowly if the fault requires it.
 func (x *exchange) deliver() {
 	var body []byte
 	if x.status != 0 {
@@ -686,24 +703,24 @@ func (x *exchange) deliver() {
 		}
 	}
 	switch x.fault.Code {
-	case codeRST:
+	case faultRST:
 		x.resetConnection()
-	case codeTruncate:
+	case faultTruncate:
 		x.writeNow(body[:len(body)/2])
-	case codeStall:
+	case faultStall:
 		x.writeNow(body[:len(body)/2])
-		x.wait(maxWait, x.faultDone)
-	case codeDrip:
+		x.wait(maxWait, x.faultDone) // after its end, the connection is closed in any case
+	case faultDrip:
 		x.drip(body)
 	default:
-		if len(body) > 0 { // writing nothing would begin an answer, too
+		if len(body) > 0 { // without a status, even an empty Write would begin an answer
 			x.w.Write(body)
 		}
 	}
 }
 
 // drip sends a body in dripPieces pieces, one every dripInterval. Once the
-// fault, the world or the process has ended, no wait takes any time.
+// fault, the world or the process has ended, it sends the rest without delay.
 func (x *exchange) drip(body []byte) {
 	pieces := min(dripPieces, len(body)) // so that no piece is empty
 	for i := range pieces {
@@ -736,7 +753,7 @@ func (x *exchange) resetConnection() {
 
 // record adds the request to the journal, and logs it on one line.
 func (x *exchange) record() {
-	if !x.isClient() {
+	if !x.isRecorded() {
 		return
 	}
 	e := entry{

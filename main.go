@@ -13,8 +13,7 @@
 //   - errors.go: errors and the checks that return them, and the faults that
 //     clients ask for
 //
-// Each file uses only files below it; store.go and auth.go do not use each
-// other.
+// Each file uses only files that are listed after it.
 package main
 
 import (
@@ -37,14 +36,14 @@ import (
 	"unicode"
 )
 
-// version is that of the contract's interface (section 9).
+// version is the version of the API (contract, section 9).
 const version = "1.0.0"
 
 func main() {
 	signal.Ignore(syscall.SIGPIPE) // otherwise a closed standard error would end the process
-	// signal.NotifyContext would have to be stopped before a second signal could
-	// end the process. A SIGINT that was ignored at the start, as it is in
-	// "petstore &" of a script, would then be ignored again.
+	// The second signal ends the process. signal.NotifyContext would have to be
+	// stopped for that, and would then restore an ignored SIGINT, which is what
+	// the "petstore &" of a shell script starts with.
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -55,12 +54,12 @@ func main() {
 		os.Exit(1) // requests in flight get no answer
 	}()
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
-	os.Exit(exitCode(err, os.Stderr))
+	os.Exit(report(err, os.Stderr))
 }
 
-// exitCode returns the exit code of a process that ends with err: 0 for nil, 2
-// for a usageError, and 1 for any other error. It prints the error on one line.
-func exitCode(err error, stderr io.Writer) int {
+// report prints an error of run on one line. It returns the exit code of the
+// process: 0 for nil, 2 for a usageError, and 1 for any other error.
+func report(err error, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
@@ -165,8 +164,10 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	// A BoolVar would show the default of this run in the help.
 	flags.BoolFunc("log", "log every request; the default is to do so only on a terminal",
 		func(text string) (err error) {
-			opts.log, err = strconv.ParseBool(text)
-			return err
+			if opts.log, err = strconv.ParseBool(text); err != nil {
+				return errors.New("it must be true or false")
+			}
+			return nil
 		})
 	flags.BoolVar(&opts.version, "version", false, "print the version of the interface, and exit")
 
@@ -209,8 +210,8 @@ func parseLatency(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// isTerminal reports whether w is a terminal. It takes any character device but
-// the null device for one.
+// isTerminal reports whether w is a terminal. It treats every character device
+// except the null device as a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -241,8 +242,8 @@ func limitMemory(getenv func(string) string) {
 	}
 }
 
-// readSeedFile returns the pets in a file, or none if name is empty. It reads no
-// more of the file than a seed may have.
+// readSeedFile returns the pets in a file, or none if name is empty. It does not
+// read the rest of a file that is too large.
 func readSeedFile(name string) (*store, error) {
 	if name == "" {
 		return newStore(), nil
@@ -263,7 +264,7 @@ func readSeedFile(name string) (*store, error) {
 	return seed, nil
 }
 
-// listen listens on addr. Its errors say how to write addr instead.
+// listen listens on addr. Its errors explain what addr must be.
 func listen(addr string) (net.Listener, error) {
 	if addr == "" || addr == ":" {
 		return nil, errors.New("-addr has neither a host nor a port; " +
@@ -271,7 +272,7 @@ func listen(addr string) (net.Listener, error) {
 	}
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
-		// One hint serves all errors. Their numbers differ between systems.
+		// Error numbers differ between systems, so one hint covers all errors.
 		return nil, fmt.Errorf("%w; -addr must be host:port, with an address of this machine and "+
 			"a port that is free and that you may use; -addr 127.0.0.1:0 takes any free port", err)
 	}
@@ -292,7 +293,7 @@ func rootURL(addr net.Addr) string {
 const stopTimeout = 10 * time.Second
 
 // serve serves s on ln, and prints its base URL. It returns nil once s is
-// stopping and the requests in flight have been answered.
+// stopping and the requests in flight have been answered, or their time is up.
 func serve(ln net.Listener, s *service, stdout io.Writer) error {
 	srv := newServer(s)
 	defer srv.Close()
@@ -309,7 +310,9 @@ func serve(ln net.Listener, s *service, stdout io.Writer) error {
 	s.log.Info("stopping; a second signal ends the process at once", "limit", stopTimeout)
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	srv.Shutdown(ctx)
+	if err := srv.Shutdown(ctx); err != nil {
+		s.log.Warn("requests in flight get no answer", "error", err)
+	}
 	return nil
 }
 
@@ -320,7 +323,7 @@ func newServer(s *service) *http.Server {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second, // for the headers and the body
-		WriteTimeout:      2 * time.Minute,  // from the headers on, so more than three waits of maxWait
+		WriteTimeout:      2 * time.Minute,  // after the headers; leaves time for three waits of maxWait
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    60 << 10, // 64 KiB with the 4 KiB that net/http adds
 		// net/http would answer OPTIONS * itself.

@@ -47,7 +47,7 @@ func (w *world) setStanding(f *standingFault) {
 // a pet without a status.
 type PetStatus string
 
-// parseStatus parses a PetStatus. Its Error has this code.
+// parseStatus parses a PetStatus. The Code of its Error is code.
 func parseStatus(code, given string) (PetStatus, error) {
 	return PetStatus(given), checkChoice(code, "status", given, "available", "pending", "sold")
 }
@@ -71,10 +71,10 @@ type Pet struct {
 // object is a JSON object. The last of several members with the same name wins.
 type object map[string]json.RawMessage
 
-// parseObject parses a JSON object of a pet. Errors call the text what.
+// parseObject parses the JSON object of a pet. what names the text in errors.
 func parseObject(what string, text []byte) (object, error) {
 	if !utf8.Valid(text) {
-		return nil, Error{Code: codeInvalidBody, Message: what + " is not valid UTF-8", Status: 400}
+		return nil, badRequest(codeInvalidBody, what+" is not valid UTF-8")
 	}
 	var members object
 	err := parseJSON(what, text, &members, `a JSON object, such as {"name":"Rex","categoryId":7}`)
@@ -108,7 +108,8 @@ func parsePet(members object) (p NewPet, err error) {
 	return p, err
 }
 
-// unquote returns the text of a JSON string, and any other JSON value as it is.
+// unquote returns the text of a JSON string. It returns any other JSON value as
+// it is, for the message of an Error.
 func unquote(value json.RawMessage) string {
 	if value[0] != '"' {
 		return string(value)
@@ -120,20 +121,21 @@ func unquote(value json.RawMessage) string {
 	return text
 }
 
-// parseJSON parses text into v. Errors call the text what, and say that it must
-// be the JSON that allowed describes.
+// parseJSON parses text into v. In errors, what names the text, and allowed
+// describes the JSON that it must be.
 func parseJSON(what string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
-	trimmed := string(bytes.TrimSpace(text))
+	trimmed := bytes.TrimSpace(text)
+	isNull := string(trimmed) == "null" // which encoding/json accepts for anything
+	if err == nil && !isNull {
+		return nil
+	}
 	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && trimmed != "" {
+	if errors.As(err, &syntax) && len(trimmed) > 0 {
 		message := fmt.Sprintf("%s is not JSON: %v, at byte %d; it must be %s", what, syntax, syntax.Offset, allowed)
-		return Error{Code: codeInvalidBody, Message: message, Status: 400}
+		return badRequest(codeInvalidBody, message)
 	}
-	if err != nil || trimmed == "null" { // encoding/json accepts null for anything
-		return invalid(codeInvalidBody, what, trimmed, allowed)
-	}
-	return nil
+	return invalid(codeInvalidBody, what, string(trimmed), allowed)
 }
 
 // encodeJSON returns v as JSON, with <, > and & as they are.
@@ -166,9 +168,8 @@ type store struct {
 	mu sync.RWMutex // guards the fields below
 
 	pets map[int64]*storedPet // by id
-	// ordered has the pets of each status, and all pets under "", in ascending
-	// order of id. The slices of a shared store are only ever appended to, so a
-	// part of a slice is safe to read without mu.
+	// ordered has the pets of each status, and under "" all pets, in ascending
+	// order of id.
 	ordered map[PetStatus][]*storedPet
 	lastID  int64 // the largest id so far
 	size    int64 // of all pets, in bytes; at most maxSize
@@ -207,11 +208,11 @@ func (s *store) add(p NewPet) (*storedPet, error) {
 
 // put adds a pet under an id that is free. The caller holds mu.
 func (s *store) put(id int64, p NewPet) (*storedPet, error) {
-	// The clone has no spare capacity, which encodeJSON leaves.
+	// The store would keep the spare capacity that encodeJSON leaves.
 	added := &storedPet{id: id, json: bytes.Clone(encodeJSON(Pet{ID: id, NewPet: p}))}
 	size := s.size + int64(len(added.json)) + petCost
 	if size > maxSize {
-		return nil, newError(507, fmt.Sprintf("the store is full: it holds %d bytes", maxSize))
+		return nil, newError(507, fmt.Sprintf("the store is full; its limit is %d bytes", maxSize))
 	}
 	s.pets[id] = added
 	s.ordered[""] = append(s.ordered[""], added)
@@ -229,14 +230,16 @@ func (s *store) get(id int64) *storedPet {
 	return s.pets[id]
 }
 
-// list returns the pets with this status, or all pets for "", whose id is above
-// after, in ascending order of id. The slice must not be modified.
-func (s *store) list(status PetStatus, after int64) []*storedPet {
+// list returns up to limit pets with this status, or with any status for "",
+// whose ids are above after. It returns them in ascending order of id, and
+// reports whether more follow.
+func (s *store) list(status PetStatus, after int64, limit int) (page []*storedPet, more bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	pets := s.ordered[status]
 	first := sort.Search(len(pets), func(i int) bool { return pets[i].id > after })
-	return pets[first:]
+	end := min(first+limit, len(pets))
+	return slices.Clone(pets[first:end]), end < len(pets)
 }
 
 const (
@@ -288,8 +291,7 @@ func (s *store) putSeed(text []byte) error {
 	}
 	if s.pets[id] != nil {
 		owner := slices.IndexFunc(s.ordered[""], func(p *storedPet) bool { return p.id == id }) + 1
-		message := fmt.Sprintf("id %d is taken by pet %d of the seed", id, owner)
-		return Error{Code: codeInvalidBody, Message: message, Status: 400}
+		return badRequest(codeInvalidBody, fmt.Sprintf("id %d is taken by pet %d of the seed", id, owner))
 	}
 	_, err = s.put(id, p)
 	return err
@@ -309,14 +311,14 @@ type entry struct {
 	// Seconds is the time until the answer was ready to be sent, to the
 	// millisecond.
 	Seconds float64 `json:"seconds"`
-	// Answer is the first maxAnswer bytes of the body of the answer. It is there
-	// even if a fault kept it from the client.
+	// Answer is the first maxAnswer bytes of the body of the answer, even if a
+	// fault kept part or all of it from the client.
 	Answer string `json:"answer"`
 	// Error is the message of the Error, or says that the client left.
 	Error string `json:"error,omitempty"`
 	// Fault is the fault that was applied, in the form of Preference-Applied.
 	Fault string `json:"fault,omitempty"`
-	// Ignored has the names that the operation does not have: sorted query
+	// Ignored has the names that the operation does not know: sorted query
 	// parameters, then sorted members of the body.
 	Ignored []string `json:"ignored,omitempty"`
 
@@ -344,12 +346,10 @@ const (
 type journal struct {
 	mu sync.Mutex // guards the fields below
 
-	entries []entry // the oldest first
-	size    int     // of all entries
-	total   int64   // number of requests since the journal was cleared, including those dropped
-	// reached has, for each total that somebody waits for, a channel that is
-	// closed when that many requests have been recorded.
-	reached map[int64]chan struct{}
+	entries []entry                 // the oldest first
+	size    int                     // of all entries
+	total   int64                   // number of requests since the journal was cleared, including those dropped
+	waiting map[chan struct{}]int64 // the totals that are waited for, by the channel that await returned
 }
 
 // add appends an entry, and drops the oldest entries beyond the bounds.
@@ -368,13 +368,15 @@ func (j *journal) add(e entry) {
 	j.size += e.size
 	for len(j.entries) > maxJournal || j.size > maxJournalSize {
 		j.size -= j.entries[0].size
-		j.entries[0] = entry{} // lets the collector free what it refers to
+		j.entries[0] = entry{} // so that what it refers to can be collected
 		j.entries = j.entries[1:]
 	}
 	j.total++
-	if reached, ok := j.reached[j.total]; ok {
-		close(reached)
-		delete(j.reached, j.total)
+	for reached, total := range j.waiting {
+		if j.total >= total {
+			close(reached)
+			delete(j.waiting, reached)
+		}
 	}
 }
 
@@ -392,21 +394,23 @@ func (j *journal) clear() {
 	j.entries, j.size, j.total = nil, 0, 0
 }
 
-// hasTotal returns a channel that is closed when the total is n or more.
-func (j *journal) hasTotal(n int64) <-chan struct{} {
+// await returns a channel that is closed when the total is at least n. The
+// caller must call cancel when it no longer waits.
+func (j *journal) await(n int64) (reached <-chan struct{}, cancel func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if reached, ok := j.reached[n]; ok {
-		return reached
-	}
-	reached := make(chan struct{})
+	c := make(chan struct{})
 	if j.total >= n {
-		close(reached)
-		return reached
+		close(c)
+		return c, func() {}
 	}
-	if j.reached == nil {
-		j.reached = map[int64]chan struct{}{}
+	if j.waiting == nil {
+		j.waiting = map[chan struct{}]int64{}
 	}
-	j.reached[n] = reached
-	return reached
+	j.waiting[c] = n
+	return c, func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		delete(j.waiting, c)
+	}
 }
