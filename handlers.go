@@ -119,8 +119,9 @@ func allowedMethods(mux *http.ServeMux, r *http.Request) []string {
 		return nil
 	}
 	var allowed []string
+	probe := &http.Request{Host: r.Host, URL: r.URL}
 	for _, method := range methods {
-		probe := &http.Request{Method: method, Host: r.Host, URL: r.URL}
+		probe.Method = method
 		if _, pattern := mux.Handler(probe); pattern != fallbackPattern {
 			allowed = append(allowed, method)
 		}
