@@ -43,8 +43,8 @@ const (
 )
 
 // requireKey returns the Error of a 401 unless the request has the key as its
-// only Bearer credential (contract, section 5). It adds the challenge of the
-// 401 to h.
+// Bearer credential (contract, section 5). For a 401, it sets the challenge in
+// h, the headers of the response.
 func requireKey(key string, h http.Header, r *http.Request) error {
 	given := bearerToken(r)
 	if given == "" {
@@ -62,8 +62,8 @@ func requireKey(key string, h http.Header, r *http.Request) error {
 	return nil
 }
 
-// bearerToken returns the Bearer credential of the only Authorization header,
-// or "" if there is none.
+// bearerToken returns the Bearer credential of a request, or "" if it does not
+// have exactly one Authorization header with such a credential.
 func bearerToken(r *http.Request) string {
 	headers := r.Header["Authorization"]
 	if len(headers) != 1 {
@@ -79,8 +79,8 @@ func bearerToken(r *http.Request) string {
 // hideKey returns an Authorization header with <API_KEY> in place of the key,
 // wherever the key occurs after the scheme.
 func hideKey(authorization, key string) string {
-	scheme := strings.IndexAny(authorization, " \t") + 1 // 0 without a scheme
-	return authorization[:scheme] + strings.ReplaceAll(authorization[scheme:], key, "<API_KEY>")
+	start := strings.IndexAny(authorization, " \t") + 1 // 0 without a scheme
+	return authorization[:start] + strings.ReplaceAll(authorization[start:], key, "<API_KEY>")
 }
 
 // allowOrigins lets web pages of every origin read the response to r, whose
@@ -98,7 +98,7 @@ func allowOrigins(h http.Header, r *http.Request) {
 // allowPreflight adds the headers that tell a browser what a web page of
 // another origin may send.
 func allowPreflight(h http.Header) {
-	// No path has PATCH. It is allowed so that a page sees its 405.
+	// No path has PATCH. It is allowed so that a page that sends it gets a 405.
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
 	// * covers all headers but Authorization.
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Prefer, Petstore-Observer, *")

@@ -66,8 +66,8 @@ func mismatch(name, given, allowed string) string {
 // the empty string. Bytes that are not UTF-8 become U+FFFD.
 func shorten(given string) string {
 	const most = 40
-	// A message needs only the beginning, however long the text is.
-	characters := []rune(given[:min(len(given), (most+1)*utf8.UTFMax)])
+	const mostBytes = (most + 1) * utf8.UTFMax // enough to find one character too many
+	characters := []rune(given[:min(len(given), mostBytes)])
 	if len(characters) > most {
 		characters = append(characters[:most], '…')
 	}
@@ -94,7 +94,7 @@ func orList(words []string) string {
 // Error whose Code is code.
 func parseInteger(code, name, given string, least, most int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
-	isMinusZero := given == "-0" && least < 0 // which JSON has
+	isMinusZero := given == "-0" && least < 0 // valid in JSON, but FormatInt returns "0"
 	isJSON := isMinusZero || strconv.FormatInt(n, 10) == given
 	if err == nil && isJSON && least <= n && n <= most {
 		return n, nil
@@ -116,15 +116,15 @@ func integerParameter(given url.Values, name string, fallback, least, most int64
 }
 
 // fault is a failure that a client asks for, to test how it handles one. A
-// Prefer header sets the fault of its own request (RFC 7240); a standing fault
-// sets that of the requests that follow. The zero fault does nothing.
+// Prefer header asks for a fault of its own request (RFC 7240). A standing fault
+// is applied to the requests that follow. The zero fault does nothing.
 //
 // A fault acts at up to three points of a request:
 //
 //   - Before the operation, the request waits for the delay. A client that
 //     leaves during that wait has changed nothing.
-//   - Instead of the operation, a status prepares its Error; hangup and rst
-//     prepare no answer.
+//   - A status replaces the operation with the Error of that status; hangup and
+//     rst replace it with nothing.
 //   - After the operation, the request waits for the answer-delay. Then hangup
 //     and lost close the connection without an answer, and rst resets it (TCP
 //     RST). html sends the page of a gateway with the status 502. truncate
@@ -192,9 +192,8 @@ var (
 
 // parsePrefer returns the fault that Prefer headers ask for, or the zero fault.
 // Commas or semicolons separate preferences, also within quotes, so a code
-// cannot be a list. The first preference of a name wins (RFC 7240, section 2).
-// As a server may ignore any preference, unknown names are ignored, and so is a
-// retry-after without a status.
+// cannot be a list. The first preference of a name wins, and those with unknown
+// names are ignored (RFC 7240, section 2).
 func parsePrefer(headers []string) (fault, error) {
 	if len(headers) == 0 {
 		return fault{}, nil
@@ -226,34 +225,31 @@ func asksForFault(given url.Values) bool {
 // parseFaults parses the parameters that both kinds of fault have. It returns a
 // fault for each code of the list, or one fault if there is no code.
 func parseFaults(given url.Values) ([]fault, error) {
-	faults := make([]fault, 1)
-	if given.Has("code") {
-		codes := strings.Split(given.Get("code"), ",")
-		faults = make([]fault, len(codes))
-		for i, code := range codes {
-			status, err := parseFaultCode(code)
-			if err != nil {
-				return nil, err
-			}
-			faults[i].Code, faults[i].status = code, status
-		}
-	}
-	delay, err := parseDelay(given, "delay")
-	if err != nil {
+	f := fault{faultParameters: faultParameters{
+		Delay:       given.Get("delay"),
+		AnswerDelay: given.Get("answer-delay"),
+		RetryAfter:  given.Get("retry-after"),
+	}}
+	var err error
+	if f.delay, err = parseDelay(given, "delay"); err != nil {
 		return nil, err
 	}
-	answerDelay, err := parseDelay(given, "answer-delay")
-	if err != nil {
+	if f.answerDelay, err = parseDelay(given, "answer-delay"); err != nil {
 		return nil, err
 	}
 	if _, err := integerParameter(given, "retry-after", 0, 0, maxRetryAfter); err != nil {
 		return nil, err
 	}
-	for i := range faults {
-		f := &faults[i]
-		f.Delay, f.delay = given.Get("delay"), delay
-		f.AnswerDelay, f.answerDelay = given.Get("answer-delay"), answerDelay
-		f.RetryAfter = given.Get("retry-after")
+	if !given.Has("code") {
+		return []fault{f}, nil
+	}
+	var faults []fault
+	for _, code := range strings.Split(given.Get("code"), ",") {
+		f.Code = code
+		if f.status, err = parseFaultCode(code); err != nil {
+			return nil, err
+		}
+		faults = append(faults, f)
 	}
 	return faults, nil
 }
@@ -278,7 +274,7 @@ func parseDelay(given url.Values, name string) (time.Duration, error) {
 	}
 	text := given.Get(name)
 	seconds, err := strconv.ParseFloat(text, 64)
-	isPlain := strings.Trim(text, "0123456789.") == "" // ParseFloat takes signs, exponents and Inf too
+	isPlain := strings.Trim(text, "0123456789.") == "" // ParseFloat accepts signs, exponents and Inf, too
 	if err != nil || !isPlain || seconds > maxWait.Seconds() {
 		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
 		return 0, invalid(codeInvalidParameter, name, text, allowed)
@@ -298,7 +294,7 @@ func (f fault) String() string {
 	add("code", f.Code)
 	add("delay", f.Delay)
 	add("answer-delay", f.AnswerDelay)
-	if f.status != 0 { // only a simulated Error has the header
+	if f.status != 0 { // retry-after has no effect without a simulated Error
 		add("retry-after", f.RetryAfter)
 	}
 	return strings.Join(list, ", ")
@@ -322,7 +318,7 @@ type standingFaultState struct {
 	Operation string `json:"operation,omitempty"` // one of faultOperations, or empty for all requests under /v1
 	Skip      int64  `json:"skip,omitempty"`
 	Times     int64  `json:"times,omitempty"` // 0 for no limit; for a list, the number of its codes
-	Matched   int64  `json:"matched"`         // number of requests that the fault was for
+	Matched   int64  `json:"matched"`         // number of requests that matched, whether it was applied or not
 	Applied   int64  `json:"applied"`         // number of requests that it was applied to
 }
 

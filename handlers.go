@@ -26,11 +26,11 @@ import (
 	"time"
 )
 
-// service is the animal store.
+// service is the state of the HTTP service.
 type service struct {
 	key      string
 	seed     *store          // the pets of a new world; must not be modified
-	latency  time.Duration   // delays every request under /v1, except those of observers
+	latency  time.Duration   // delays requests under /v1 that have the key, except those of observers
 	stopping <-chan struct{} // closed when the process is to end
 	log      *slog.Logger
 	current  atomic.Pointer[world] // the world of new requests
@@ -69,7 +69,7 @@ var routes = []route{
 	{pattern: "GET /{$}", do: static("text/html; charset=utf-8", indexHTML)},
 }
 
-// methods are the methods that a route may have, in alphabetical order.
+// methods are the methods that an Allow header may list, in alphabetical order.
 var methods = []string{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"}
 
 // handler returns the service as an http.Handler.
@@ -93,7 +93,7 @@ func (s *service) handler() http.Handler {
 const fallbackPattern = "/"
 
 // isClean reports whether a path is absolute, and has no empty, "." or ".."
-// segment and no slash at its end.
+// segment and no slash at its end. The root is clean.
 func isClean(u *url.URL) bool {
 	p := u.EscapedPath() // in which an escaped slash is not a slash
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p
@@ -112,8 +112,8 @@ func refuse(x *exchange, mux *http.ServeMux) error {
 		"there are also /__admin/reset, /__admin/fault and /__admin/requests, /openapi.json, and a page at /")
 }
 
-// allowedMethods returns the methods that the path of the request has. With a
-// fallback, http.ServeMux does not answer 405 itself.
+// allowedMethods returns the methods that the path of the request has. As the
+// fallback matches every method, http.ServeMux does not find them itself.
 func allowedMethods(mux *http.ServeMux, r *http.Request) []string {
 	if !isClean(r.URL) {
 		return nil
@@ -138,13 +138,13 @@ type exchange struct {
 	arrived time.Time  // when the headers of the request had arrived
 	body    []byte     // of the request, once it has been read
 	query   url.Values // of the request, once it has been parsed; nil without a query
-	ignored []string   // names of query parameters and body members that the operation does not know
+	ignored []string   // names of unknown query parameters and body members, which the operation ignored
 
 	fault     fault           // the fault that is applied to the request, or the zero fault
-	faultDone <-chan struct{} // closed when that fault no longer stands; nil for the fault of a Prefer header
+	faultDone <-chan struct{} // closed when the standing fault is replaced or deleted; nil without one
 
 	w      http.ResponseWriter
-	status int    // of the answer; 0 closes the connection without one
+	status int    // of the answer; 0 for no answer, which closes the connection
 	answer []byte // the body of the answer
 	reason string // the message of an Error, or why there is no answer
 }
@@ -153,7 +153,7 @@ type exchange struct {
 // applies faults, turns errors into answers, and records the request.
 func (s *service) handle(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{service: s, world: s.current.Load(), w: w, r: r, arrived: time.Now()}
+		x := &exchange{service: s, world: s.current.Load(), w: w, r: r, arrived: time.Now(), status: 200}
 		if err := x.serve(rt); err != nil {
 			x.fail(err)
 		}
@@ -186,13 +186,8 @@ func (x *exchange) serve(rt route) (err error) {
 	if err := x.readBody(rt); err != nil {
 		return err
 	}
-	if isV1 {
-		maps.Copy(h, operationHeaders[rt.operation])
-	}
+	maps.Copy(h, operationHeaders[rt.operation])
 	if isV1 && !x.isObserver() {
-		if err := x.wait(x.service.latency, nil); err != nil {
-			return err
-		}
 		if err := x.applyFault(rt.operation); err != nil {
 			return err
 		}
@@ -203,15 +198,15 @@ func (x *exchange) serve(rt route) (err error) {
 	return rt.do(x)
 }
 
-// These errors of serve leave the client without an answer.
+// These errors leave the client without an answer.
 var (
 	errClientLeft = errors.New("the client left before its answer")
 	errHangup     = errors.New("the fault closes the connection")
 )
 
-// fail turns an error of serve into the answer. errClientLeft and errHangup
-// mean that there is none. Any other error that is not an Error is a bug, whose
-// text only the log shows.
+// fail turns an error into the answer. errClientLeft and errHangup mean that
+// there is none. Any other error that is not an Error is a bug: its text goes to
+// the log, and not to the client.
 func (x *exchange) fail(err error) {
 	var e Error
 	switch {
@@ -222,7 +217,7 @@ func (x *exchange) fail(err error) {
 		x.status, x.reason = 0, err.Error()
 		return
 	case errors.As(err, &e):
-		e.Message = err.Error() // with what wraps the Error, such as the number of a pet
+		e.Message = err.Error() // it may say more than e, such as the number of a pet
 	default:
 		x.service.log.Error("bug", "error", err)
 		e = newError(500, "the service has a bug; its log has the details")
@@ -239,8 +234,8 @@ func (x *exchange) reply(status int, contentType string, body []byte) {
 	}
 }
 
-// replyJSON sets an answer whose body is JSON, and ends it with a newline. It
-// copies the JSON.
+// replyJSON sets an answer whose body is JSON and a newline. It copies the JSON,
+// which requests may share.
 func (x *exchange) replyJSON(status int, json []byte) {
 	body := append(make([]byte, 0, len(json)+1), json...)
 	x.reply(status, "application/json", append(body, '\n'))
@@ -313,9 +308,9 @@ var operationHeaders = map[string]http.Header{
 	},
 }
 
-// wait returns nil after d, or earlier if release is closed or if the world of
-// the request or the process ends. It returns errClientLeft if the client
-// closes the connection first.
+// wait waits for d. It returns nil, also if the wait ends early because release
+// is closed or because the world of the request or the process ends. If the
+// client closes the connection first, it returns errClientLeft.
 func (x *exchange) wait(d time.Duration, release <-chan struct{}) error {
 	if d == 0 {
 		return nil
@@ -333,9 +328,10 @@ func (x *exchange) wait(d time.Duration, release <-chan struct{}) error {
 	return nil
 }
 
-// applyFault selects the fault of a request under /v1, waits for its delay, and
-// returns an error if the fault replaces the operation. A fault of the Prefer
-// header wins; the standing fault then does not count the request.
+// applyFault selects the fault of a request under /v1, waits for the latency of
+// the service and the delay of the fault, and returns an error if the fault
+// replaces the operation. A fault of the Prefer header wins; the standing fault
+// then does not count the request.
 func (x *exchange) applyFault(operation string) error {
 	f, err := parsePrefer(x.r.Header.Values("Prefer"))
 	if err != nil {
@@ -349,6 +345,9 @@ func (x *exchange) applyFault(operation string) error {
 		x.faultDone = standing.done
 	}
 
+	if err := x.wait(x.service.latency, nil); err != nil {
+		return err
+	}
 	if err := x.wait(x.fault.delay, x.faultDone); err != nil {
 		return err
 	}
@@ -382,7 +381,7 @@ func simulatedError(f fault, h http.Header) Error {
 // the journal names them. Under /__admin they are refused, so that a forgotten
 // "curl -X PUT" does not pass unnoticed.
 func (x *exchange) parseQuery(rt route) error {
-	isFallback := rt.pattern == "" // which reports the path or the method instead
+	isFallback := rt.pattern == "" // it answers 404 or 405, whatever the query is
 	if x.r.URL.RawQuery == "" || isFallback {
 		return nil
 	}
@@ -439,8 +438,8 @@ const (
 	maxLimit     = 100
 )
 
-// listParameters are the parameters of listPets. The link to the next page
-// keeps all but after.
+// listParameters are the parameters of listPets. A link to the next page keeps
+// all of them except after.
 var listParameters = []string{"limit", "status", "after"}
 
 // listPets answers with a page of pets in ascending order of id and, if more
@@ -550,13 +549,14 @@ func getPet(x *exchange) error {
 	return nil
 }
 
-// listOrders stands for the operation that section 4.4 of the contract names.
+// listOrders answers 501: the contract names the operation, and does not define
+// it (section 4.4).
 func listOrders(*exchange) error {
 	return newError(501, "the contract names this operation without its payload")
 }
 
-// reset replaces the world. The new one has the pets of the body, which is a
-// seed, or without a body those of -seed.
+// reset replaces the world. The pets of the new world come from the seed in the
+// body or, without a body, from that of -seed.
 func reset(x *exchange) error {
 	seed := x.service.seed
 	if len(x.body) > 0 {
@@ -591,7 +591,7 @@ func setFault(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	// Once the fault stands, its counters may change.
+	// Encode first: once the fault stands, other requests change its counters.
 	x.replyJSON(200, encodeJSON(f.report()))
 	x.world.setStanding(f)
 	return nil
@@ -606,7 +606,7 @@ func clearFault(x *exchange) error {
 
 // showJournal answers with the journal, one request a line. With the parameter
 // total, it first waits until that many requests have been recorded, for up to
-// maxWait.
+// maxWait. The answer may have fewer, if that or the world ends first.
 func showJournal(x *exchange) error {
 	wanted, err := integerParameter(x.query, "total", 0, 0, math.MaxInt64)
 	if err != nil {
@@ -657,10 +657,10 @@ func static(contentType string, body []byte) func(*exchange) error {
 // request, and sends the answer. It records first, so that a client that has
 // its answer finds its request in the journal.
 func (x *exchange) finish() {
-	x.alterAnswer()
 	if err := x.wait(x.fault.answerDelay, x.faultDone); err != nil {
 		x.fail(err)
 	}
+	x.alterAnswer()
 	x.record()
 	x.deliver()
 	if x.status == 0 {
@@ -668,10 +668,10 @@ func (x *exchange) finish() {
 	}
 }
 
-// alterAnswer alters or drops the answer if the fault requires it.
+// alterAnswer replaces or drops the answer if the fault requires it.
 func (x *exchange) alterAnswer() {
 	if x.status == 0 {
-		return
+		return // there is no answer
 	}
 	switch x.fault.Code {
 	case faultLost:
@@ -696,7 +696,6 @@ func (x *exchange) deliver() {
 	var body []byte
 	if x.status != 0 {
 		// Without a Content-Length, net/http would send a body over 2 KiB in chunks.
-		// It closes the connection of a body that is shorter than its Content-Length.
 		x.w.Header().Set("Content-Length", strconv.Itoa(len(x.answer)))
 		x.w.WriteHeader(x.status)
 		if x.r.Method != "HEAD" {
@@ -707,14 +706,14 @@ func (x *exchange) deliver() {
 	case faultRST:
 		x.resetConnection()
 	case faultTruncate:
-		x.writeNow(body[:len(body)/2])
+		x.writeNow(body[:len(body)/2]) // as Content-Length promises more, net/http closes the connection
 	case faultStall:
 		x.writeNow(body[:len(body)/2])
-		x.wait(maxWait, x.faultDone) // after its end, the connection is closed in any case
+		x.wait(maxWait, x.faultDone) // however it ends, net/http then closes the connection
 	case faultDrip:
 		x.drip(body)
 	default:
-		if len(body) > 0 { // without a status, even an empty Write would begin an answer
+		if len(body) > 0 { // an empty Write would begin an answer even if there is none
 			x.w.Write(body)
 		}
 	}
@@ -775,7 +774,7 @@ func (x *exchange) record() {
 	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return
 	}
-	attrs := []any{"method", e.Method, "path", e.URL, "status", e.Status}
+	attrs := []any{"method", e.Method, "url", e.URL, "status", e.Status}
 	if e.Error != "" {
 		attrs = append(attrs, "error", e.Error)
 	}
@@ -785,7 +784,8 @@ func (x *exchange) record() {
 	x.service.log.Info("request", attrs...)
 }
 
-// recordedHeaders returns the headers of the request, without the key.
+// recordedHeaders returns the headers of the request, with the key hidden in
+// Authorization.
 func (x *exchange) recordedHeaders() map[string]string {
 	headers := make(map[string]string, len(x.r.Header)+1)
 	for name, values := range x.r.Header {

@@ -701,10 +701,10 @@ func TestLog(t *testing.T) {
 	}
 	s.stop()
 	log := regexp.MustCompile(`(?m)^time=\S+ |\Aa page for .*\n`).ReplaceAllString(s.stderr.String(), "")
-	equal(t, "the log", log, `level=INFO msg=request method=GET path="/v1/pets?limit=5" status=200
-level=INFO msg=request method=GET path="/v1/pets/1?%0A=%22" status=404 error="there is no pet 1"
-level=INFO msg=request method=GET path=/v1 status=0 fault="code=hangup"
-level=INFO msg=request method=GET path=/v1 status=418 error="`+simulated+`" fault="code=418"
+	equal(t, "the log", log, `level=INFO msg=request method=GET url="/v1/pets?limit=5" status=200
+level=INFO msg=request method=GET url="/v1/pets/1?%0A=%22" status=404 error="there is no pet 1"
+level=INFO msg=request method=GET url=/v1 status=0 fault="code=hangup"
+level=INFO msg=request method=GET url=/v1 status=418 error="`+simulated+`" fault="code=418"
 level=INFO msg="stopping; a second signal ends the process at once" limit=10s
 `)
 }

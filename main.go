@@ -40,10 +40,12 @@ import (
 const version = "1.0.0"
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // otherwise a closed standard error would end the process
-	// The second signal ends the process. signal.NotifyContext would have to be
-	// stopped for that, and would then restore an ignored SIGINT, which is what
-	// the "petstore &" of a shell script starts with.
+	signal.Ignore(syscall.SIGPIPE) // otherwise a write to a closed standard error would end the process
+	// The first signal stops the service, and the second ends the process. For
+	// that, signal.NotifyContext would have to be stopped in between, which would
+	// restore how the process treated SIGINT at its start. A job in the
+	// background of a shell script, such as "petstore &", starts with SIGINT
+	// ignored.
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -65,14 +67,15 @@ func report(err error, stderr io.Writer) int {
 	}
 	line := strings.Join(strings.FieldsFunc(err.Error(), unicode.IsControl), " ")
 	fmt.Fprintln(stderr, "petstore:", line)
-	if errors.As(err, new(usageError)) {
+	var usage usageError
+	if errors.As(err, &usage) {
 		return 2
 	}
 	return 1
 }
 
-// run serves until ctx is done. It returns nil then, and after it has printed
-// the help or the version.
+// run serves until ctx is done, and then returns nil. It also returns nil after
+// it has printed the help or the version.
 func run(ctx context.Context, args []string, getenv func(string) string,
 	stdin io.Reader, stdout, stderr io.Writer) error {
 	opts, err := parseFlags(args, stderr)
@@ -83,8 +86,8 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 		return err
 	}
 	if opts.version {
-		fmt.Fprintln(stdout, version)
-		return nil
+		_, err := fmt.Fprintln(stdout, version)
+		return err
 	}
 	key := getenv("PETSTORE_API_KEY")
 	if err := validateKey(key); err != nil {
@@ -161,7 +164,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 			return err
 		})
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends, such as when a test ends")
-	// A BoolVar would show the default of this run in the help.
+	// The help of a BoolVar would show a default that depends on the terminal.
 	flags.BoolFunc("log", "log every request; the default is to do so only on a terminal",
 		func(text string) (err error) {
 			if opts.log, err = strconv.ParseBool(text); err != nil {
@@ -225,14 +228,13 @@ func isTerminal(w io.Writer) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// memoryLimit, in bytes, is where the garbage collector starts to run more
-// often than GOGC says. A full store stays below it.
+// memoryLimit is the soft memory limit, in bytes: near it, the garbage collector
+// runs more often than GOGC says. A full store stays below it.
 const memoryLimit = 456 << 20
 
-// limitMemory sets the garbage collector, unless the environment does. The
-// service makes little garbage beside the pets that it keeps. Compared with the
-// default GOGC of 100, a GOGC of 400 saves 10 to 30 % of the CPU time of a
-// request; the memory limit bounds what it costs.
+// limitMemory tunes the garbage collector, unless the environment does. Compared
+// with the default GOGC of 100, a GOGC of 400 saves 10 to 30 % of the CPU time
+// of a request. The memory limit bounds the memory that this costs.
 func limitMemory(getenv func(string) string) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
@@ -242,8 +244,8 @@ func limitMemory(getenv func(string) string) {
 	}
 }
 
-// readSeedFile returns the pets in a file, or none if name is empty. It does not
-// read the rest of a file that is too large.
+// readSeedFile returns a store with the pets in a file, or an empty one if there
+// is no name. It does not read the rest of a file that is too large.
 func readSeedFile(name string) (*store, error) {
 	if name == "" {
 		return newStore(), nil
@@ -286,7 +288,8 @@ func rootURL(addr net.Addr) string {
 	if tcp.IP.IsUnspecified() {
 		tcp.IP = net.IPv4(127, 0, 0, 1)
 	}
-	return (&url.URL{Scheme: "http", Host: tcp.String()}).String() // which escapes the zone of an IPv6 address
+	root := url.URL{Scheme: "http", Host: tcp.String()}
+	return root.String() // escapes the zone of an IPv6 address
 }
 
 // stopTimeout is how long a stopping service waits for requests in flight.

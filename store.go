@@ -13,7 +13,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,9 +46,12 @@ func (w *world) setStanding(f *standingFault) {
 // a pet without a status.
 type PetStatus string
 
+// petStatuses are the values of a PetStatus.
+var petStatuses = []string{"available", "pending", "sold"}
+
 // parseStatus parses a PetStatus. The Code of its Error is code.
 func parseStatus(code, given string) (PetStatus, error) {
-	return PetStatus(given), checkChoice(code, "status", given, "available", "pending", "sold")
+	return PetStatus(given), checkChoice(code, "status", given, petStatuses...)
 }
 
 // NewPet is the body of createPet (contract, section 2).
@@ -68,7 +70,8 @@ type Pet struct {
 	NewPet
 }
 
-// object is a JSON object. The last of several members with the same name wins.
+// object is a JSON object. The last of several members with the same name wins,
+// as in encoding/json.
 type object map[string]json.RawMessage
 
 // parseObject parses the JSON object of a pet. what names the text in errors.
@@ -81,44 +84,54 @@ func parseObject(what string, text []byte) (object, error) {
 	return members, err
 }
 
-// parsePet returns the pet that the members of an object describe. It ignores
-// members that NewPet does not have.
-func parsePet(members object) (p NewPet, err error) {
-	name, ok := members["name"]
-	if !ok {
-		return p, invalid(codeInvalidBody, "name", "missing", "a string")
-	}
-	if name[0] != '"' {
-		return p, invalid(codeInvalidBody, "name", string(name), "a string")
-	}
-	p.Name = unquote(name)
-
-	categoryID, ok := members["categoryId"]
-	if !ok {
-		return p, invalid(codeInvalidBody, "categoryId", "missing", "an integer")
-	}
-	p.CategoryID, err = parseInteger(codeInvalidBody, "categoryId", string(categoryID), math.MinInt64, math.MaxInt64)
-	if err != nil {
-		return p, err
-	}
-
-	if status, ok := members["status"]; ok {
-		p.Status, err = parseStatus(codeInvalidBody, unquote(status))
-	}
-	return p, err
+func (o object) has(name string) bool {
+	_, ok := o[name]
+	return ok
 }
 
-// unquote returns the text of a JSON string. It returns any other JSON value as
-// it is, for the message of an Error.
-func unquote(value json.RawMessage) string {
+// text returns the text of a member, which must be a JSON string. The Error for
+// any other value says that it must be what allowed describes.
+func (o object) text(name, allowed string) (string, error) {
+	value, ok := o[name]
+	if !ok {
+		return "", invalid(codeInvalidBody, name, "missing", allowed)
+	}
 	if value[0] != '"' {
-		return string(value)
+		return "", invalid(codeInvalidBody, name, string(value), allowed)
 	}
-	text := string(value[1 : len(value)-1])
-	if strings.Contains(text, `\`) {
-		json.Unmarshal(value, &text) // cannot fail, as the value is valid JSON
+	var text string
+	err := json.Unmarshal(value, &text)
+	return text, err
+}
+
+// integer returns a member that must be an integer.
+func (o object) integer(name string, least, most int64) (int64, error) {
+	value, ok := o[name]
+	if !ok {
+		return 0, invalid(codeInvalidBody, name, "missing", "an integer")
 	}
-	return text
+	return parseInteger(codeInvalidBody, name, string(value), least, most)
+}
+
+// parsePet returns the pet that the members of an object describe. It ignores
+// members that are not in newPetMembers.
+func parsePet(members object) (p NewPet, err error) {
+	if p.Name, err = members.text("name", "a string"); err != nil {
+		return p, err
+	}
+	if p.CategoryID, err = members.integer("categoryId", math.MinInt64, math.MaxInt64); err != nil {
+		return p, err
+	}
+	if members.has("status") {
+		status, err := members.text("status", orList(petStatuses))
+		if err != nil {
+			return p, err
+		}
+		if p.Status, err = parseStatus(codeInvalidBody, status); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
 }
 
 // parseJSON parses text into v. In errors, what names the text, and allowed
@@ -156,7 +169,7 @@ type storedPet struct {
 	json []byte
 }
 
-// The size of a store is bounded. Each pet counts as its JSON and petCost,
+// The size of a store is bounded. A pet counts as its JSON and petCost,
 // which is about what the map and the slices need for it.
 const (
 	maxSize = 256 << 20 // bytes
@@ -206,7 +219,8 @@ func (s *store) add(p NewPet) (*storedPet, error) {
 	return s.put(s.lastID+1, p)
 }
 
-// put adds a pet under an id that is free. The caller holds mu.
+// put adds a pet under an id that is free. The caller holds mu, or is the only
+// user of the store.
 func (s *store) put(id int64, p NewPet) (*storedPet, error) {
 	// The store would keep the spare capacity that encodeJSON leaves.
 	added := &storedPet{id: id, json: bytes.Clone(encodeJSON(Pet{ID: id, NewPet: p}))}
@@ -272,8 +286,8 @@ func readSeed(text []byte) (*store, error) {
 	return s, nil
 }
 
-// putSeed adds a pet of a seed. Until all pets of the seed are added, nothing
-// else uses the store, and its slices have the order of the seed.
+// putSeed adds a pet of a seed to a store that has only the pets before it, in
+// the order of the seed. The caller is the only user of the store.
 func (s *store) putSeed(text []byte) error {
 	members, err := parseObject("the pet", text)
 	if err != nil {
@@ -284,8 +298,8 @@ func (s *store) putSeed(text []byte) error {
 		return err
 	}
 	id := s.lastID + 1
-	if given, ok := members["id"]; ok {
-		if id, err = parseInteger(codeInvalidBody, "id", string(given), 1, maxSeedID); err != nil {
+	if members.has("id") {
+		if id, err = members.integer("id", 1, maxSeedID); err != nil {
 			return err
 		}
 	}
@@ -349,7 +363,7 @@ type journal struct {
 	entries []entry                 // the oldest first
 	size    int                     // of all entries
 	total   int64                   // number of requests since the journal was cleared, including those dropped
-	waiting map[chan struct{}]int64 // the totals that are waited for, by the channel that await returned
+	waiting map[chan struct{}]int64 // the total that each channel of await waits for
 }
 
 // add appends an entry, and drops the oldest entries beyond the bounds.
