@@ -77,10 +77,9 @@ func bearerToken(r *http.Request) string {
 }
 
 // hideKey returns an Authorization header with <API_KEY> in place of the key,
-// wherever the key occurs after the scheme.
+// wherever the key occurs.
 func hideKey(authorization, key string) string {
-	start := strings.IndexAny(authorization, " \t") + 1 // 0 without a scheme
-	return authorization[:start] + strings.ReplaceAll(authorization[start:], key, "<API_KEY>")
+	return strings.ReplaceAll(authorization, key, "<API_KEY>")
 }
 
 // allowOrigins lets web pages of every origin read the response to r, whose

@@ -18,8 +18,8 @@ import (
 	"unicode/utf8"
 )
 
-// Error is the body of a response that reports a failure (contract, sections 2
-// and 7). The only other one is the page of the fault "html".
+// Error is the body of every response that reports a failure (contract, sections
+// 2 and 7), except for the page of the fault "html".
 type Error struct {
 	// Code is the kind of failure, for programs: one of the constants below, or
 	// else the text of the status in snake_case, such as "not_found".
@@ -76,7 +76,7 @@ func shorten(given string) string {
 
 // checkChoice returns an Error, whose Code is code, unless given is one of the
 // allowed words.
-func checkChoice(code, name, given string, allowed ...string) error {
+func checkChoice(code, name, given string, allowed []string) error {
 	if slices.Contains(allowed, given) {
 		return nil
 	}
@@ -140,7 +140,8 @@ func integerParameter(given url.Values, name string, fallback, least, most int64
 // request goes on, a stalled connection is closed, and the rest of a drip is
 // sent at once.
 //
-// In handlers.go, applyFault takes the first two steps, and finish the third.
+// In handlers.go, applyFault takes the first two steps, finish takes the third,
+// and faultKinds has what each code does.
 type fault struct {
 	faultParameters
 	status             int           // the status that Code names, or 0
@@ -303,8 +304,8 @@ func (f fault) String() string {
 // standingFault is a fault for the requests that follow. It is safe for
 // concurrent use.
 type standingFault struct {
-	faults []fault       // applied in turn
-	done   chan struct{} // closed when the fault no longer stands
+	faults   []fault       // applied in turn
+	released chan struct{} // closed when the fault no longer stands, to release the requests that it holds
 
 	mu    sync.Mutex
 	state standingFaultState // guarded by mu; only the counters change
@@ -334,8 +335,7 @@ func parseStandingFault(given url.Values) (*standingFault, error) {
 	}
 	hasStatus := slices.ContainsFunc(faults, func(f fault) bool { return f.status != 0 })
 	if given.Has("retry-after") && !hasStatus {
-		return nil, invalid(codeInvalidParameter, "retry-after", given.Get("retry-after"),
-			"given with a status as code, such as code=503, or left out")
+		return nil, badRequest(codeInvalidParameter, "retry-after needs a status as code, such as code=503")
 	}
 	skip, err := integerParameter(given, "skip", 0, 0, math.MaxInt64)
 	if err != nil {
@@ -347,13 +347,13 @@ func parseStandingFault(given url.Values) (*standingFault, error) {
 	}
 	if len(faults) > 1 {
 		if given.Has("times") {
-			return nil, invalid(codeInvalidParameter, "times", given.Get("times"),
-				"left out, as each code of a list is applied once")
+			return nil, badRequest(codeInvalidParameter,
+				"times cannot be given with a list of codes, as each of them is applied once")
 		}
 		times = int64(len(faults))
 	}
 	if given.Has("operation") {
-		err := checkChoice(codeInvalidParameter, "operation", given.Get("operation"), faultOperations...)
+		err := checkChoice(codeInvalidParameter, "operation", given.Get("operation"), faultOperations)
 		if err != nil {
 			return nil, err
 		}
@@ -366,7 +366,7 @@ func parseStandingFault(given url.Values) (*standingFault, error) {
 		Times:           times,
 	}
 	state.Code = given.Get("code") // the whole list
-	return &standingFault{faults: faults, done: make(chan struct{}), state: state}, nil
+	return &standingFault{faults: faults, released: make(chan struct{}), state: state}, nil
 }
 
 // next returns the fault to apply to a request of this operation, or the zero
@@ -388,8 +388,8 @@ func (f *standingFault) next(operation string) fault {
 	return next
 }
 
-// report returns the parameters and the counters.
-func (f *standingFault) report() standingFaultState {
+// snapshot returns the parameters and the counters.
+func (f *standingFault) snapshot() standingFaultState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state

@@ -45,18 +45,23 @@ func newService(key string, seed *store, latency time.Duration, stopping <-chan 
 
 // route maps requests to an operation.
 type route struct {
-	operation  string   // the name of the operation in api/openapi.json, if it has one
-	pattern    string   // for http.ServeMux; empty for the fallback, which refuses requests
-	parameters []string // of the query
+	operation  string      // the name of the operation in api/openapi.json, if it has one
+	pattern    string      // for http.ServeMux; empty for the fallback
+	parameters []string    // of the query
+	headers    http.Header // on all answers of the operation
 	do         func(*exchange) error
 }
+
+// isFallback reports whether the route is that of the requests that no other
+// route matches.
+func (rt route) isFallback() bool { return rt.pattern == "" }
 
 // routes are the routes of the service. A path has the methods that are listed
 // here, and HEAD where it has GET.
 var routes = []route{
 	{operation: "listPets", pattern: "GET /v1/pets", parameters: listParameters, do: listPets},
 	{operation: "createPet", pattern: "POST /v1/pets", do: createPet},
-	{operation: "getPet", pattern: "GET /v1/pets/{petId}", do: getPet},
+	{operation: "getPet", pattern: "GET /v1/pets/{petId}", headers: deprecation, do: getPet},
 	{pattern: "GET /v1/store/orders", do: listOrders},
 	{operation: "reset", pattern: "POST /__admin/reset", do: reset},
 	{operation: "showFault", pattern: "GET /__admin/fault", do: showFault},
@@ -69,8 +74,17 @@ var routes = []route{
 	{pattern: "GET /{$}", do: static("text/html; charset=utf-8", indexHTML)},
 }
 
-// methods are the methods that an Allow header may list, in alphabetical order.
-var methods = []string{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"}
+// methods are the methods that routes have, and HEAD, in alphabetical order.
+var methods = []string{"DELETE", "GET", "HEAD", "POST", "PUT"}
+
+// deprecation is in the headers of getPet, which has been deprecated since 20
+// November 2026 (RFC 9745), and will be removed in 2030 (RFC 8594; contract,
+// section 9).
+var deprecation = http.Header{
+	"Deprecation": {"@1795132800"},
+	"Sunset":      {"Thu, 05 Dec 2030 00:00:00 GMT"},
+	"Link":        {`</v1/pets>; rel="successor-version"`},
+}
 
 // handler returns the service as an http.Handler.
 func (s *service) handler() http.Handler {
@@ -96,7 +110,10 @@ const fallbackPattern = "/"
 // segment and no slash at its end. The root is clean.
 func isClean(u *url.URL) bool {
 	p := u.EscapedPath() // in which an escaped slash is not a slash
-	return strings.HasPrefix(p, "/") && path.Clean(p) == p
+	// http.ServeMux would take an escaped slash alone in the last segment for a
+	// slash at the end.
+	isSlash := strings.HasSuffix(strings.ToUpper(p), "/%2F")
+	return strings.HasPrefix(p, "/") && path.Clean(p) == p && !isSlash
 }
 
 // refuse returns a 405 if the path of the request has routes with other methods,
@@ -107,7 +124,7 @@ func refuse(x *exchange, mux *http.ServeMux) error {
 		x.w.Header().Set("Allow", list)
 		return newError(405, "this path allows "+list+" only")
 	}
-	given := cmp.Or(x.r.URL.Path, x.r.RequestURI) // the target of CONNECT has no path
+	given := cmp.Or(x.r.URL.EscapedPath(), x.r.RequestURI) // the target of CONNECT has no path
 	return newError(404, "no such path: "+shorten(given)+"; the API is at /v1/pets, without a slash at the end; "+
 		"there are also /__admin/reset, /__admin/fault and /__admin/requests, /openapi.json, and a page at /")
 }
@@ -134,27 +151,29 @@ func allowedMethods(mux *http.ServeMux, r *http.Request) []string {
 type exchange struct {
 	service *service
 	world   *world
+	route   route
 	r       *http.Request
 	arrived time.Time  // when the headers of the request had arrived
 	body    []byte     // of the request, once it has been read
 	query   url.Values // of the request, once it has been parsed; nil without a query
 	ignored []string   // names of unknown query parameters and body members, which the operation ignored
 
-	fault     fault           // the fault that is applied to the request, or the zero fault
-	faultDone <-chan struct{} // closed when the standing fault is replaced or deleted; nil without one
+	fault    fault           // the fault that is applied to the request, or the zero fault
+	released <-chan struct{} // closed when the standing fault is replaced or deleted; nil without one
 
-	w      http.ResponseWriter
-	status int    // of the answer; 0 for no answer, which closes the connection
-	answer []byte // the body of the answer
-	reason string // the message of an Error, or why there is no answer
+	w       http.ResponseWriter
+	status  int    // of the answer
+	answer  []byte // the body of the answer
+	dropped bool   // whether the connection is closed without an answer
+	reason  string // the message of an Error, or that the client left
 }
 
 // handle is the middleware around every operation: it checks the API key,
 // applies faults, turns errors into answers, and records the request.
 func (s *service) handle(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{service: s, world: s.current.Load(), w: w, r: r, arrived: time.Now(), status: 200}
-		if err := x.serve(rt); err != nil {
+		x := &exchange{service: s, world: s.current.Load(), route: rt, r: r, arrived: time.Now(), w: w}
+		if err := x.serve(); err != nil {
 			x.fail(err)
 		}
 		x.finish()
@@ -163,7 +182,7 @@ func (s *service) handle(rt route) http.Handler {
 
 // serve takes the steps that all operations share, and then runs the operation.
 // It returns the first error, or a panic as an error.
-func (x *exchange) serve(rt route) (err error) {
+func (x *exchange) serve() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
@@ -183,43 +202,44 @@ func (x *exchange) serve(rt route) (err error) {
 			return err
 		}
 	}
-	if err := x.readBody(rt); err != nil {
+	if err := x.readBody(); err != nil {
 		return err
 	}
-	maps.Copy(h, operationHeaders[rt.operation])
+	maps.Copy(h, x.route.headers)
 	if isV1 && !x.isObserver() {
-		if err := x.applyFault(rt.operation); err != nil {
+		if err := x.applyFault(); err != nil {
 			return err
 		}
 	}
-	if err := x.parseQuery(rt); err != nil {
+	if err := x.parseQuery(); err != nil {
 		return err
 	}
-	return rt.do(x)
+	return x.route.do(x)
 }
 
-// These errors leave the client without an answer.
+// For these errors, no answer is sent.
 var (
 	errClientLeft = errors.New("the client left before its answer")
 	errHangup     = errors.New("the fault closes the connection")
 )
 
-// fail turns an error into the answer. errClientLeft and errHangup mean that
-// there is none. Any other error that is not an Error is a bug: its text goes to
-// the log, and not to the client.
+// fail turns an error into the answer. An error that is neither an Error nor one
+// of errClientLeft and errHangup is a bug: its text goes to the log, and not to
+// the client.
 func (x *exchange) fail(err error) {
 	var e Error
 	switch {
-	case errors.Is(err, errHangup): // the journal has the fault, which is reason enough
-		x.status = 0
+	case errors.Is(err, errHangup):
+		x.drop()
 		return
 	case errors.Is(err, errClientLeft):
-		x.status, x.reason = 0, err.Error()
+		x.drop()
+		x.reason = err.Error()
 		return
 	case errors.As(err, &e):
 		e.Message = err.Error() // it may say more than e, such as the number of a pet
 	default:
-		x.service.log.Error("bug", "error", err)
+		x.service.log.Error("bug", "error", err, "method", x.r.Method, "url", x.r.RequestURI)
 		e = newError(500, "the service has a bug; its log has the details")
 	}
 	x.reason = e.Message
@@ -241,23 +261,29 @@ func (x *exchange) replyJSON(status int, json []byte) {
 	x.reply(status, "application/json", append(body, '\n'))
 }
 
+// drop closes the connection without an answer.
+func (x *exchange) drop() { x.dropped = true }
+
 // isUnder reports whether the path of the request is root or below it.
 func (x *exchange) isUnder(root string) bool {
 	return x.r.URL.Path == root || strings.HasPrefix(x.r.URL.Path, root+"/")
 }
 
-// isObserver reports whether the request is an observer's, such as the page's.
-// It is not recorded, and neither -latency nor faults apply to it.
+// isObserver reports whether the client asks to leave no trace, as the page does.
+// Its request is not recorded, and neither -latency nor faults apply to it.
 func (x *exchange) isObserver() bool {
 	return len(x.r.Header.Values("Petstore-Observer")) > 0
 }
 
-// isRecorded reports whether the journal and the log have the request. They
-// have none of the observers, no preflights, and no requests for the service's
-// own paths, so that observing the service does not disturb the record.
+// isRecorded reports whether the request goes into the journal and the log.
+// Observers, preflights and requests for the service's own paths do not, so that
+// observing the service does not disturb the record.
 func (x *exchange) isRecorded() bool {
-	isOwn := x.isUnder("/__admin") || slices.Contains([]string{"/", "/openapi.json", "/healthz"}, x.r.URL.Path)
-	return !isOwn && !x.isObserver() && x.r.Method != "OPTIONS"
+	switch x.r.URL.Path {
+	case "/", "/openapi.json", "/healthz":
+		return false
+	}
+	return !x.isUnder("/__admin") && !x.isObserver() && x.r.Method != "OPTIONS"
 }
 
 // maxBody is the size of the largest request body, in bytes.
@@ -265,12 +291,12 @@ const maxBody = 64 << 10
 
 // readBody reads the body of the request. net/http can detect that the client
 // has left only after that.
-func (x *exchange) readBody(rt route) error {
+func (x *exchange) readBody() error {
 	if x.r.ContentLength == 0 {
 		return nil
 	}
 	if x.r.ContentLength > maxBody {
-		return x.refuseBody(rt)
+		return x.refuseBody()
 	}
 	body, err := io.ReadAll(io.LimitReader(x.r.Body, maxBody+1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -280,38 +306,27 @@ func (x *exchange) readBody(rt route) error {
 		return badRequest(codeInvalidBody, "the body is cut short or badly chunked")
 	}
 	if len(body) > maxBody {
-		return x.refuseBody(rt)
+		return x.refuseBody()
 	}
 	x.body = body
 	return nil
 }
 
-// refuseBody returns a 413.
-func (x *exchange) refuseBody(rt route) error {
+// refuseBody returns the Error for a body that is too large.
+func (x *exchange) refuseBody() error {
 	// net/http would read the rest of the body first, so close the connection.
 	x.w.Header().Set("Connection", "close")
 	message := fmt.Sprintf("the body is over %d bytes", maxBody)
-	if rt.operation == "reset" {
+	if x.route.operation == "reset" {
 		message += "; put a larger seed into a file, and start with -seed"
 	}
 	return newError(413, message)
 }
 
-// operationHeaders are on all answers of an operation. getPet has been
-// deprecated since 20 November 2026 (RFC 9745), and will be removed in 2030
-// (RFC 8594; contract, section 9).
-var operationHeaders = map[string]http.Header{
-	"getPet": {
-		"Deprecation": {"@1795132800"},
-		"Sunset":      {"Thu, 05 Dec 2030 00:00:00 GMT"},
-		"Link":        {`</v1/pets>; rel="successor-version"`},
-	},
-}
-
-// wait waits for d. It returns nil, also if the wait ends early because release
-// is closed or because the world of the request or the process ends. If the
-// client closes the connection first, it returns errClientLeft.
-func (x *exchange) wait(d time.Duration, release <-chan struct{}) error {
+// wait blocks for d, or until the channel early is closed, the world of the
+// request is replaced, or the process is to end. It returns errClientLeft if the
+// client closes the connection, and nil otherwise.
+func (x *exchange) wait(d time.Duration, early <-chan struct{}) error {
 	if d == 0 {
 		return nil
 	}
@@ -319,20 +334,42 @@ func (x *exchange) wait(d time.Duration, release <-chan struct{}) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-release:
+	case <-early:
 	case <-x.world.done:
 	case <-x.service.stopping:
 	case <-x.r.Context().Done():
+	}
+	if x.r.Context().Err() != nil {
 		return errClientLeft
 	}
 	return nil
 }
 
-// applyFault selects the fault of a request under /v1, waits for the latency of
-// the service and the delay of the fault, and returns an error if the fault
-// replaces the operation. A fault of the Prefer header wins; the standing fault
-// then does not count the request.
-func (x *exchange) applyFault(operation string) error {
+// applyFault takes the steps before the operation of a request under /v1: it
+// chooses the fault, waits for the latency of the service and for the delay, and
+// returns an error if the fault replaces the operation.
+func (x *exchange) applyFault() error {
+	if err := x.chooseFault(); err != nil {
+		return err
+	}
+	if err := x.wait(x.service.latency, nil); err != nil {
+		return err
+	}
+	if err := x.wait(x.fault.delay, x.released); err != nil {
+		return err
+	}
+	if x.fault.status != 0 {
+		return simulatedError(x.fault, x.w.Header())
+	}
+	if faultKinds[x.fault.Code].instead {
+		return errHangup
+	}
+	return nil
+}
+
+// chooseFault sets the fault of the request: that of its Prefer header, or else
+// that of the standing fault, which does not count the request otherwise.
+func (x *exchange) chooseFault() error {
 	f, err := parsePrefer(x.r.Header.Values("Prefer"))
 	if err != nil {
 		return err
@@ -341,21 +378,8 @@ func (x *exchange) applyFault(operation string) error {
 		x.w.Header().Set("Preference-Applied", f.String())
 		x.fault = f
 	} else if standing := x.world.standing.Load(); standing != nil {
-		x.fault = standing.next(operation)
-		x.faultDone = standing.done
-	}
-
-	if err := x.wait(x.service.latency, nil); err != nil {
-		return err
-	}
-	if err := x.wait(x.fault.delay, x.faultDone); err != nil {
-		return err
-	}
-	if x.fault.status != 0 {
-		return simulatedError(x.fault, x.w.Header())
-	}
-	if x.fault.Code == faultHangup || x.fault.Code == faultRST {
-		return errHangup
+		x.fault = standing.next(x.route.operation)
+		x.released = standing.released
 	}
 	return nil
 }
@@ -378,11 +402,11 @@ func simulatedError(f fault, h http.Header) Error {
 
 // parseQuery parses the query. A parameter of the route may be given once. Other
 // parameters are ignored under /v1, as a client may be newer than the service;
-// the journal names them. Under /__admin they are refused, so that a forgotten
-// "curl -X PUT" does not pass unnoticed.
-func (x *exchange) parseQuery(rt route) error {
-	isFallback := rt.pattern == "" // it answers 404 or 405, whatever the query is
-	if x.r.URL.RawQuery == "" || isFallback {
+// the journal names them. Under /__admin they are refused, so that a GET that was
+// meant as a PUT fails.
+func (x *exchange) parseQuery() error {
+	rt := x.route
+	if x.r.URL.RawQuery == "" || rt.isFallback() { // a wrong path or method is reported first
 		return nil
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
@@ -578,7 +602,7 @@ func reset(x *exchange) error {
 // showFault answers with the standing fault and its counters, or {}.
 func showFault(x *exchange) error {
 	if f := x.world.standing.Load(); f != nil {
-		x.replyJSON(200, encodeJSON(f.report()))
+		x.replyJSON(200, encodeJSON(f.snapshot()))
 	} else {
 		x.replyJSON(200, []byte("{}"))
 	}
@@ -592,7 +616,7 @@ func setFault(x *exchange) error {
 		return err
 	}
 	// Encode first: once the fault stands, other requests change its counters.
-	x.replyJSON(200, encodeJSON(f.report()))
+	x.replyJSON(200, encodeJSON(f.snapshot()))
 	x.world.setStanding(f)
 	return nil
 }
@@ -653,48 +677,65 @@ func static(contentType string, body []byte) func(*exchange) error {
 	}
 }
 
-// finish takes the steps of the fault that follow the operation, records the
-// request, and sends the answer. It records first, so that a client that has
-// its answer finds its request in the journal.
+// finish waits for the answer-delay, alters the answer as the fault requires,
+// records the request, and sends the answer. It records first, so that a client
+// that has its answer finds its request in the journal.
 func (x *exchange) finish() {
-	if err := x.wait(x.fault.answerDelay, x.faultDone); err != nil {
+	if err := x.wait(x.fault.answerDelay, x.released); err != nil {
 		x.fail(err)
 	}
-	x.alterAnswer()
+	kind := faultKinds[x.fault.Code]
+	if kind.alter != nil && !x.dropped {
+		kind.alter(x)
+	}
 	x.record()
-	x.deliver()
-	if x.status == 0 {
+	x.deliver(kind)
+	if x.dropped {
 		panic(http.ErrAbortHandler) // closes the connection; net/http logs nothing
 	}
 }
 
-// alterAnswer replaces or drops the answer if the fault requires it.
-func (x *exchange) alterAnswer() {
-	if x.status == 0 {
-		return // there is no answer
+// faultKind is what a fault with one of faultCodes does. The zero faultKind, for
+// a status or no code, does nothing.
+type faultKind struct {
+	instead bool                    // whether it replaces the operation, with nothing
+	alter   func(*exchange)         // changes or drops the answer before it is recorded, unless nil
+	deliver func(*exchange, []byte) // sends the body, or nil to send it at once
+}
+
+var faultKinds = map[string]faultKind{
+	faultHangup:   {instead: true},
+	faultRST:      {instead: true, deliver: (*exchange).resetConnection},
+	faultLost:     {alter: (*exchange).drop},
+	faultTruncate: {alter: (*exchange).dropUnlessHalf, deliver: (*exchange).sendHalf},
+	faultStall:    {alter: (*exchange).dropUnlessHalf, deliver: (*exchange).stall},
+	faultDrip:     {deliver: (*exchange).drip},
+	faultHTML:     {alter: (*exchange).replyAsGateway},
+}
+
+// dropUnlessHalf drops an answer without a body that could be halved.
+func (x *exchange) dropUnlessHalf() {
+	if x.r.Method == "HEAD" || len(x.answer) < 2 {
+		x.drop()
 	}
-	switch x.fault.Code {
-	case faultLost:
-		x.status = 0
-	case faultTruncate, faultStall:
-		if x.r.Method == "HEAD" || len(x.answer) < 2 { // there is no half of a body
-			x.status = 0
-		}
-	case faultHTML:
-		// The answer of a gateway has no headers of the operation.
-		maps.DeleteFunc(x.w.Header(), func(name string, _ []string) bool {
-			return name != "Preference-Applied" && !strings.HasPrefix(name, "Access-Control-")
-		})
-		x.reply(502, "text/html", []byte(gatewayPage))
-	}
+}
+
+// replyAsGateway replaces the answer, and the headers of the operation, with
+// those of a gateway that cannot reach the service.
+func (x *exchange) replyAsGateway() {
+	maps.DeleteFunc(x.w.Header(), func(name string, _ []string) bool {
+		return name != "Preference-Applied" && !strings.HasPrefix(name, "Access-Control-")
+	})
+	x.reply(502, "text/html", []byte(gatewayPage))
 }
 
 const gatewayPage = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
 
-// deliver sends the answer, in part or slowly if the fault requires it.
-func (x *exchange) deliver() {
+// deliver sends the answer. If it is dropped or has no body, as for HEAD, the
+// fault gets an empty body to send.
+func (x *exchange) deliver(kind faultKind) {
 	var body []byte
-	if x.status != 0 {
+	if !x.dropped {
 		// Without a Content-Length, net/http would send a body over 2 KiB in chunks.
 		x.w.Header().Set("Content-Length", strconv.Itoa(len(x.answer)))
 		x.w.WriteHeader(x.status)
@@ -702,29 +743,32 @@ func (x *exchange) deliver() {
 			body = x.answer
 		}
 	}
-	switch x.fault.Code {
-	case faultRST:
-		x.resetConnection()
-	case faultTruncate:
-		x.writeNow(body[:len(body)/2]) // as Content-Length promises more, net/http closes the connection
-	case faultStall:
-		x.writeNow(body[:len(body)/2])
-		x.wait(maxWait, x.faultDone) // however it ends, net/http then closes the connection
-	case faultDrip:
-		x.drip(body)
-	default:
-		if len(body) > 0 { // an empty Write would begin an answer even if there is none
-			x.w.Write(body)
-		}
+	if kind.deliver != nil {
+		kind.deliver(x, body)
+	} else if len(body) > 0 { // an empty Write would send the headers of a 200
+		x.w.Write(body)
 	}
 }
 
-// drip sends a body in dripPieces pieces, one every dripInterval. Once the
+// sendHalf sends half of the body. As that is less than its Content-Length,
+// net/http then closes the connection.
+func (x *exchange) sendHalf(body []byte) {
+	x.writeNow(body[:len(body)/2])
+}
+
+// stall sends half of the body, and lets the client wait for the rest before
+// the connection is closed.
+func (x *exchange) stall(body []byte) {
+	x.sendHalf(body)
+	_ = x.wait(maxWait, x.released)
+}
+
+// drip sends the body in dripPieces pieces, one every dripInterval. Once the
 // fault, the world or the process has ended, it sends the rest without delay.
 func (x *exchange) drip(body []byte) {
 	pieces := min(dripPieces, len(body)) // so that no piece is empty
 	for i := range pieces {
-		if i > 0 && x.wait(dripInterval, x.faultDone) != nil {
+		if i > 0 && x.wait(dripInterval, x.released) != nil {
 			return
 		}
 		x.writeNow(body[len(body)*i/pieces : len(body)*(i+1)/pieces])
@@ -739,11 +783,11 @@ func (x *exchange) writeNow(part []byte) {
 	}
 }
 
-// resetConnection closes the connection with a TCP RST.
-func (x *exchange) resetConnection() {
+// resetConnection closes the connection with a TCP RST, and sends no body.
+func (x *exchange) resetConnection([]byte) {
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
-		return // finish closes the connection
+		return // finish closes the connection in the usual way
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetLinger(0) // discards unsent data, and makes Close send a RST
@@ -756,13 +800,17 @@ func (x *exchange) record() {
 	if !x.isRecorded() {
 		return
 	}
+	status := x.status
+	if x.dropped {
+		status = 0
+	}
 	e := entry{
 		Time:    timestamp{x.arrived},
 		Method:  x.r.Method,
 		URL:     x.r.RequestURI,
 		Headers: x.recordedHeaders(),
 		Body:    string(x.body),
-		Status:  x.status,
+		Status:  status,
 		Seconds: math.Round(time.Since(x.arrived).Seconds()*1000) / 1000,
 		Answer:  string(x.answer[:min(len(x.answer), maxAnswer)]),
 		Error:   x.reason,
@@ -784,8 +832,8 @@ func (x *exchange) record() {
 	x.service.log.Info("request", attrs...)
 }
 
-// recordedHeaders returns the headers of the request, with the key hidden in
-// Authorization.
+// recordedHeaders returns the headers of the request as net/http has them, with
+// the key hidden in Authorization.
 func (x *exchange) recordedHeaders() map[string]string {
 	headers := make(map[string]string, len(x.r.Header)+1)
 	for name, values := range x.r.Header {

@@ -105,8 +105,8 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	if opts.stdin {
 		go func() {
 			io.Copy(io.Discard, stdin)
-			log.Info("standard input has ended, so the service stops")
 			stop()
+			log.Info("standard input has ended, so the service stops")
 		}()
 	}
 
@@ -158,7 +158,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free port")
 	flags.StringVar(&opts.seed, "seed", "", "start with the pets in `file`, a JSON array")
-	flags.Func("latency", "delay requests under /v1 that have the key by this `duration`, up to 30s",
+	flags.Func("latency", "wait for this `duration`, up to 30s, before each request under /v1 that has the key",
 		func(text string) (err error) {
 			opts.latency, err = parseLatency(text)
 			return err
@@ -244,20 +244,26 @@ func limitMemory(getenv func(string) string) {
 	}
 }
 
+const maxSeed = 128 << 20 // bytes of JSON
+
 // readSeedFile returns a store with the pets in a file, or an empty one if there
 // is no name. It does not read the rest of a file that is too large.
 func readSeedFile(name string) (*store, error) {
 	if name == "" {
 		return newStore(), nil
 	}
+	const hint = "-seed takes the path of a JSON file with an array of pets"
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w; -seed takes the path of a JSON file with an array of pets", err)
+		return nil, fmt.Errorf("%w; %s", err, hint)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxSeed+1))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; %s", err, hint)
+	}
+	if len(text) > maxSeed {
+		return nil, fmt.Errorf("%s: the seed is over %d bytes", name, maxSeed)
 	}
 	seed, err := readSeed(text)
 	if err != nil {
@@ -326,9 +332,11 @@ func newServer(s *service) *http.Server {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second, // for the headers and the body
-		WriteTimeout:      2 * time.Minute,  // after the headers; leaves time for three waits of maxWait
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    60 << 10, // 64 KiB with the 4 KiB that net/http adds
+		// After the headers, the body may take 15 s, -latency, delay and
+		// answer-delay 30 s each, and a drip 9 s.
+		WriteTimeout:   2 * time.Minute,
+		IdleTimeout:    2 * time.Minute,
+		MaxHeaderBytes: 60 << 10, // 64 KiB with the 4 KiB that net/http adds
 		// net/http would answer OPTIONS * itself.
 		DisableGeneralOptionsHandler: true,
 	}

@@ -38,7 +38,7 @@ func newWorld(seed *store) *world {
 // old one holds. A nil fault only ends the old one.
 func (w *world) setStanding(f *standingFault) {
 	if old := w.standing.Swap(f); old != nil {
-		close(old.done)
+		close(old.released)
 	}
 }
 
@@ -51,7 +51,7 @@ var petStatuses = []string{"available", "pending", "sold"}
 
 // parseStatus parses a PetStatus. The Code of its Error is code.
 func parseStatus(code, given string) (PetStatus, error) {
-	return PetStatus(given), checkChoice(code, "status", given, petStatuses...)
+	return PetStatus(given), checkChoice(code, "status", given, petStatuses)
 }
 
 // NewPet is the body of createPet (contract, section 2).
@@ -89,8 +89,8 @@ func (o object) has(name string) bool {
 	return ok
 }
 
-// text returns the text of a member, which must be a JSON string. The Error for
-// any other value says that it must be what allowed describes.
+// text returns the text of a member that must be a JSON string. allowed describes
+// the valid values, for the message of the Error.
 func (o object) text(name, allowed string) (string, error) {
 	value, ok := o[name]
 	if !ok {
@@ -256,19 +256,13 @@ func (s *store) list(status PetStatus, after int64, limit int) (page []*storedPe
 	return slices.Clone(pets[first:end]), end < len(pets)
 }
 
-const (
-	maxSeed = 128 << 20 // bytes of JSON
-	// maxSeedID is the largest id in a seed. It leaves more ids than a store can
-	// use up.
-	maxSeedID = 1 << 62
-)
+// maxSeedID is the largest id in a seed. It leaves more ids than a store can use
+// up.
+const maxSeedID = 1 << 62
 
 // readSeed returns a new store with the pets of a JSON array. A pet without an
 // id gets the next id after the largest so far. Errors name the pet.
 func readSeed(text []byte) (*store, error) {
-	if len(text) > maxSeed {
-		return nil, newError(413, fmt.Sprintf("the seed is over %d bytes", maxSeed))
-	}
 	var pets []json.RawMessage
 	err := parseJSON("the seed", text, &pets, `a JSON array, such as [{"name":"Rex","categoryId":7}]`)
 	if err != nil {
@@ -286,8 +280,8 @@ func readSeed(text []byte) (*store, error) {
 	return s, nil
 }
 
-// putSeed adds a pet of a seed to a store that has only the pets before it, in
-// the order of the seed. The caller is the only user of the store.
+// putSeed adds the next pet of a seed. The store has the pets before it, in the
+// order of the seed, and the caller is its only user.
 func (s *store) putSeed(text []byte) error {
 	members, err := parseObject("the pet", text)
 	if err != nil {
@@ -319,14 +313,16 @@ type entry struct {
 	// Headers have canonical names. The values of a repeated header are joined
 	// with ", ". In Authorization, <API_KEY> stands for the key.
 	Headers map[string]string `json:"headers"`
-	Body    string            `json:"body"` // empty if there was none, or if it was refused
+	// Body is empty if there was none, or if it was refused. Here and in Answer,
+	// bytes that are not UTF-8 become U+FFFD.
+	Body string `json:"body"`
 	// Status is that of the answer, or 0 if no answer was sent.
 	Status int `json:"status"`
 	// Seconds is the time until the answer was ready to be sent, to the
 	// millisecond.
 	Seconds float64 `json:"seconds"`
-	// Answer is the first maxAnswer bytes of the body of the answer, even if a
-	// fault kept part or all of it from the client.
+	// Answer is the first maxAnswer bytes of the body of the answer, even if the
+	// client did not get them.
 	Answer string `json:"answer"`
 	// Error is the message of the Error, or says that the client left.
 	Error string `json:"error,omitempty"`
@@ -363,7 +359,7 @@ type journal struct {
 	entries []entry                 // the oldest first
 	size    int                     // of all entries
 	total   int64                   // number of requests since the journal was cleared, including those dropped
-	waiting map[chan struct{}]int64 // the total that each channel of await waits for
+	waiting map[chan struct{}]int64 // the channels that await returned, and the totals that close them
 }
 
 // add appends an entry, and drops the oldest entries beyond the bounds.
@@ -386,10 +382,10 @@ func (j *journal) add(e entry) {
 		j.entries = j.entries[1:]
 	}
 	j.total++
-	for reached, total := range j.waiting {
-		if j.total >= total {
-			close(reached)
-			delete(j.waiting, reached)
+	for c, n := range j.waiting {
+		if j.total >= n {
+			close(c)
+			delete(j.waiting, c)
 		}
 	}
 }
