@@ -52,7 +52,7 @@ func badRequest(code, message string) Error {
 	return Error{Code: code, Message: message, Status: 400}
 }
 
-// invalid returns the Error for a value that is not allowed. Its Code is code.
+// invalid returns an Error with this code for a value that is not allowed.
 func invalid(code, name, given, allowed string) Error {
 	return badRequest(code, mismatch(name, given, allowed))
 }
@@ -74,8 +74,8 @@ func shorten(given string) string {
 	return cmp.Or(string(characters), "empty")
 }
 
-// checkChoice returns an Error, whose Code is code, unless given is one of the
-// allowed words.
+// checkChoice returns an Error with this code unless given is one of the allowed
+// words.
 func checkChoice(code, name, given string, allowed []string) error {
 	if slices.Contains(allowed, given) {
 		return nil
@@ -91,7 +91,7 @@ func orList(words []string) string {
 
 // parseInteger parses an integer in its JSON form: without a plus sign, a
 // leading zero, a fraction or an exponent. For any other text, it returns an
-// Error whose Code is code.
+// Error with this code.
 func parseInteger(code, name, given string, least, most int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
 	isMinusZero := given == "-0" && least < 0 // valid in JSON, but FormatInt returns "0"
@@ -119,29 +119,21 @@ func integerParameter(given url.Values, name string, fallback, least, most int64
 // Prefer header asks for a fault of its own request (RFC 7240). A standing fault
 // is applied to the requests that follow. The zero fault does nothing.
 //
-// A fault acts at up to three points of a request:
+// A request with a fault takes these steps:
 //
-//   - Before the operation, the request waits for the delay. A client that
-//     leaves during that wait has changed nothing.
-//   - A status replaces the operation with the Error of that status; hangup and
-//     rst replace it with nothing.
-//   - After the operation, the request waits for the answer-delay. Then hangup
-//     and lost close the connection without an answer, and rst resets it (TCP
-//     RST). html sends the page of a gateway with the status 502. truncate
-//     sends half of the body, and closes the connection. stall sends half of
-//     the body, pauses for maxWait, and closes the connection. drip sends the
-//     body in dripPieces pieces, one every dripInterval.
-//
-// If the answer has no body, as for HEAD, truncate and stall send nothing, and
-// drip sends the answer at once.
+//   - It waits for the delay. A client that leaves then has changed nothing.
+//   - It runs the operation, unless the code is a status, whose Error is then
+//     the answer, or hangup or rst.
+//   - It waits for the answer-delay.
+//   - It sends the answer, or what the code makes of it. The constants below
+//     describe the codes.
 //
 // Every wait ends early when the process stops, when a reset replaces the world
 // and, for a standing fault, when it is replaced or deleted. Then a delayed
 // request goes on, a stalled connection is closed, and the rest of a drip is
 // sent at once.
 //
-// In handlers.go, applyFault takes the first two steps, finish takes the third,
-// and faultKinds has what each code does.
+// In handlers.go, applyFault takes the first two steps, and finish the others.
 type fault struct {
 	faultParameters
 	status             int           // the status that Code names, or 0
@@ -163,15 +155,16 @@ type faultParameters struct {
 	RetryAfter string `json:"retry-after,omitempty"`
 }
 
-// The codes of a fault that are not a status.
+// The codes of a fault that are not a status. If there is no body to be halved,
+// as for HEAD, truncate and stall send nothing.
 const (
-	faultHangup   = "hangup"
-	faultRST      = "rst"
-	faultLost     = "lost"
-	faultTruncate = "truncate"
-	faultStall    = "stall"
-	faultDrip     = "drip"
-	faultHTML     = "html"
+	faultHangup   = "hangup"   // skips the operation, and closes the connection
+	faultRST      = "rst"      // skips the operation, and resets the connection (TCP RST)
+	faultLost     = "lost"     // closes the connection without the answer
+	faultTruncate = "truncate" // sends half of the body, and closes the connection
+	faultStall    = "stall"    // sends half of the body, waits for maxWait, and closes the connection
+	faultDrip     = "drip"     // sends the body in dripPieces pieces, one every dripInterval
+	faultHTML     = "html"     // sends a 502 with a page of HTML, as from a gateway
 )
 
 const (
@@ -181,7 +174,8 @@ const (
 	dripInterval  = time.Second
 )
 
-// The words that describe a fault.
+// The words that describe a fault. In handlers.go, faultKinds has each of
+// faultCodes, and routes has each of faultOperations.
 var (
 	faultCodes      = []string{faultHangup, faultRST, faultLost, faultTruncate, faultStall, faultDrip, faultHTML}
 	faultOperations = []string{"listPets", "createPet", "getPet"}
@@ -304,8 +298,8 @@ func (f fault) String() string {
 // standingFault is a fault for the requests that follow. It is safe for
 // concurrent use.
 type standingFault struct {
-	faults   []fault       // applied in turn
-	released chan struct{} // closed when the fault no longer stands, to release the requests that it holds
+	faults []fault       // applied in turn
+	ended  chan struct{} // closed when the fault is replaced or deleted
 
 	mu    sync.Mutex
 	state standingFaultState // guarded by mu; only the counters change
@@ -366,7 +360,7 @@ func parseStandingFault(given url.Values) (*standingFault, error) {
 		Times:           times,
 	}
 	state.Code = given.Get("code") // the whole list
-	return &standingFault{faults: faults, released: make(chan struct{}), state: state}, nil
+	return &standingFault{faults: faults, ended: make(chan struct{}), state: state}, nil
 }
 
 // next returns the fault to apply to a request of this operation, or the zero
@@ -379,8 +373,8 @@ func (f *standingFault) next(operation string) fault {
 		return fault{}
 	}
 	s.Matched++
-	isUsedUp := s.Times != 0 && s.Applied == s.Times
-	if s.Matched <= s.Skip || isUsedUp {
+	usedUp := s.Times != 0 && s.Applied == s.Times
+	if s.Matched <= s.Skip || usedUp {
 		return fault{}
 	}
 	next := f.faults[s.Applied%int64(len(f.faults))]

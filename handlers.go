@@ -48,7 +48,7 @@ type route struct {
 	operation  string      // the name of the operation in api/openapi.json, if it has one
 	pattern    string      // for http.ServeMux; empty for the fallback
 	parameters []string    // of the query
-	headers    http.Header // on all answers of the operation
+	headers    http.Header // on all answers, once the key and the body have been accepted
 	do         func(*exchange) error
 }
 
@@ -77,7 +77,7 @@ var routes = []route{
 // methods are the methods that routes have, and HEAD, in alphabetical order.
 var methods = []string{"DELETE", "GET", "HEAD", "POST", "PUT"}
 
-// deprecation is in the headers of getPet, which has been deprecated since 20
+// deprecation holds the headers of getPet, which has been deprecated since 20
 // November 2026 (RFC 9745), and will be removed in 2030 (RFC 8594; contract,
 // section 9).
 var deprecation = http.Header{
@@ -110,10 +110,10 @@ const fallbackPattern = "/"
 // segment and no slash at its end. The root is clean.
 func isClean(u *url.URL) bool {
 	p := u.EscapedPath() // in which an escaped slash is not a slash
-	// http.ServeMux would take an escaped slash alone in the last segment for a
-	// slash at the end.
-	isSlash := strings.HasSuffix(strings.ToUpper(p), "/%2F")
-	return strings.HasPrefix(p, "/") && path.Clean(p) == p && !isSlash
+	if strings.HasSuffix(p, "/%2F") || strings.HasSuffix(p, "/%2f") {
+		return false // http.ServeMux would take it for a slash at the end
+	}
+	return strings.HasPrefix(p, "/") && path.Clean(p) == p
 }
 
 // refuse returns a 405 if the path of the request has routes with other methods,
@@ -158,8 +158,8 @@ type exchange struct {
 	query   url.Values // of the request, once it has been parsed; nil without a query
 	ignored []string   // names of unknown query parameters and body members, which the operation ignored
 
-	fault    fault           // the fault that is applied to the request, or the zero fault
-	released <-chan struct{} // closed when the standing fault is replaced or deleted; nil without one
+	fault      fault           // the fault that is applied to the request, or the zero fault
+	faultEnded <-chan struct{} // closed when the standing fault is replaced or deleted; nil without one
 
 	w       http.ResponseWriter
 	status  int    // of the answer
@@ -191,7 +191,7 @@ func (x *exchange) serve() (err error) {
 
 	h := x.w.Header()
 	allowOrigins(h, x.r)
-	if x.r.Method == "OPTIONS" { // a preflight, which carries no key
+	if x.r.Method == "OPTIONS" { // taken for a preflight, which carries no key
 		allowPreflight(h)
 		x.reply(204, "", nil)
 		return nil
@@ -217,10 +217,10 @@ func (x *exchange) serve() (err error) {
 	return x.route.do(x)
 }
 
-// For these errors, no answer is sent.
+// Errors for which the connection is closed without an answer.
 var (
 	errClientLeft = errors.New("the client left before its answer")
-	errHangup     = errors.New("the fault closes the connection")
+	errHangup     = errors.New("the fault skips the operation and the answer")
 )
 
 // fail turns an error into the answer. An error that is neither an Error nor one
@@ -254,8 +254,8 @@ func (x *exchange) reply(status int, contentType string, body []byte) {
 	}
 }
 
-// replyJSON sets an answer whose body is JSON and a newline. It copies the JSON,
-// which requests may share.
+// replyJSON sets an answer whose body is JSON and a newline. It does not append
+// to the JSON itself, as other requests may be using it.
 func (x *exchange) replyJSON(status int, json []byte) {
 	body := append(make([]byte, 0, len(json)+1), json...)
 	x.reply(status, "application/json", append(body, '\n'))
@@ -289,8 +289,8 @@ func (x *exchange) isRecorded() bool {
 // maxBody is the size of the largest request body, in bytes.
 const maxBody = 64 << 10
 
-// readBody reads the body of the request. net/http can detect that the client
-// has left only after that.
+// readBody reads the body of the request. It must be called before any wait, as
+// net/http does not notice that a client has left until the body has been read.
 func (x *exchange) readBody() error {
 	if x.r.ContentLength == 0 {
 		return nil
@@ -323,10 +323,11 @@ func (x *exchange) refuseBody() error {
 	return newError(413, message)
 }
 
-// wait blocks for d, or until the channel early is closed, the world of the
-// request is replaced, or the process is to end. It returns errClientLeft if the
-// client closes the connection, and nil otherwise.
-func (x *exchange) wait(d time.Duration, early <-chan struct{}) error {
+// wait blocks for d. It returns earlier if until is closed, which may be nil, if
+// the world of the request is replaced, or if the process is to end. It returns
+// errClientLeft if the client closes the connection, or its sending half, and
+// nil otherwise.
+func (x *exchange) wait(d time.Duration, until <-chan struct{}) error {
 	if d == 0 {
 		return nil
 	}
@@ -334,7 +335,7 @@ func (x *exchange) wait(d time.Duration, early <-chan struct{}) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-early:
+	case <-until:
 	case <-x.world.done:
 	case <-x.service.stopping:
 	case <-x.r.Context().Done():
@@ -355,20 +356,20 @@ func (x *exchange) applyFault() error {
 	if err := x.wait(x.service.latency, nil); err != nil {
 		return err
 	}
-	if err := x.wait(x.fault.delay, x.released); err != nil {
+	if err := x.wait(x.fault.delay, x.faultEnded); err != nil {
 		return err
 	}
 	if x.fault.status != 0 {
 		return simulatedError(x.fault, x.w.Header())
 	}
-	if faultKinds[x.fault.Code].instead {
+	if faultKinds[x.fault.Code].skip {
 		return errHangup
 	}
 	return nil
 }
 
-// chooseFault sets the fault of the request: that of its Prefer header, or else
-// that of the standing fault, which does not count the request otherwise.
+// chooseFault sets the fault of the request. A fault in the Prefer header takes
+// precedence; the standing fault then does not count the request.
 func (x *exchange) chooseFault() error {
 	f, err := parsePrefer(x.r.Header.Values("Prefer"))
 	if err != nil {
@@ -379,7 +380,7 @@ func (x *exchange) chooseFault() error {
 		x.fault = f
 	} else if standing := x.world.standing.Load(); standing != nil {
 		x.fault = standing.next(x.route.operation)
-		x.released = standing.released
+		x.faultEnded = standing.ended
 	}
 	return nil
 }
@@ -681,7 +682,7 @@ func static(contentType string, body []byte) func(*exchange) error {
 // records the request, and sends the answer. It records first, so that a client
 // that has its answer finds its request in the journal.
 func (x *exchange) finish() {
-	if err := x.wait(x.fault.answerDelay, x.released); err != nil {
+	if err := x.wait(x.fault.answerDelay, x.faultEnded); err != nil {
 		x.fail(err)
 	}
 	kind := faultKinds[x.fault.Code]
@@ -695,21 +696,27 @@ func (x *exchange) finish() {
 	}
 }
 
-// faultKind is what a fault with one of faultCodes does. The zero faultKind, for
-// a status or no code, does nothing.
+// faultKind is how a fault with one of faultCodes works.
 type faultKind struct {
-	instead bool                    // whether it replaces the operation, with nothing
-	alter   func(*exchange)         // changes or drops the answer before it is recorded, unless nil
-	deliver func(*exchange, []byte) // sends the body, or nil to send it at once
+	// skip means that there is neither an operation nor an answer.
+	skip bool
+	// alter, if it is not nil, changes or drops the answer before it is recorded.
+	alter func(*exchange)
+	// send sends the body. If it is nil, the body is sent at once. It is called
+	// even if there is nothing to send, as a stall is silent and rst resets the
+	// connection in any case.
+	send func(x *exchange, body []byte)
 }
 
+// faultKinds has each of faultCodes. A fault with a status or without a code has
+// the zero faultKind.
 var faultKinds = map[string]faultKind{
-	faultHangup:   {instead: true},
-	faultRST:      {instead: true, deliver: (*exchange).resetConnection},
+	faultHangup:   {skip: true},
+	faultRST:      {skip: true, send: (*exchange).resetConnection},
 	faultLost:     {alter: (*exchange).drop},
-	faultTruncate: {alter: (*exchange).dropUnlessHalf, deliver: (*exchange).sendHalf},
-	faultStall:    {alter: (*exchange).dropUnlessHalf, deliver: (*exchange).stall},
-	faultDrip:     {deliver: (*exchange).drip},
+	faultTruncate: {alter: (*exchange).dropUnlessHalf, send: (*exchange).sendHalf},
+	faultStall:    {alter: (*exchange).dropUnlessHalf, send: (*exchange).stall},
+	faultDrip:     {send: (*exchange).drip},
 	faultHTML:     {alter: (*exchange).replyAsGateway},
 }
 
@@ -731,8 +738,7 @@ func (x *exchange) replyAsGateway() {
 
 const gatewayPage = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
 
-// deliver sends the answer. If it is dropped or has no body, as for HEAD, the
-// fault gets an empty body to send.
+// deliver sends the answer, unless it is dropped.
 func (x *exchange) deliver(kind faultKind) {
 	var body []byte
 	if !x.dropped {
@@ -743,8 +749,8 @@ func (x *exchange) deliver(kind faultKind) {
 			body = x.answer
 		}
 	}
-	if kind.deliver != nil {
-		kind.deliver(x, body)
+	if kind.send != nil {
+		kind.send(x, body)
 	} else if len(body) > 0 { // an empty Write would send the headers of a 200
 		x.w.Write(body)
 	}
@@ -760,7 +766,7 @@ func (x *exchange) sendHalf(body []byte) {
 // the connection is closed.
 func (x *exchange) stall(body []byte) {
 	x.sendHalf(body)
-	_ = x.wait(maxWait, x.released)
+	x.wait(maxWait, x.faultEnded)
 }
 
 // drip sends the body in dripPieces pieces, one every dripInterval. Once the
@@ -768,7 +774,7 @@ func (x *exchange) stall(body []byte) {
 func (x *exchange) drip(body []byte) {
 	pieces := min(dripPieces, len(body)) // so that no piece is empty
 	for i := range pieces {
-		if i > 0 && x.wait(dripInterval, x.released) != nil {
+		if i > 0 && x.wait(dripInterval, x.faultEnded) != nil {
 			return
 		}
 		x.writeNow(body[len(body)*i/pieces : len(body)*(i+1)/pieces])

@@ -40,12 +40,13 @@ import (
 const version = "1.0.0"
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // otherwise a write to a closed standard error would end the process
-	// The first signal stops the service, and the second ends the process. For
-	// that, signal.NotifyContext would have to be stopped in between, which would
-	// restore how the process treated SIGINT at its start. A job in the
-	// background of a shell script, such as "petstore &", starts with SIGINT
-	// ignored.
+	// Otherwise a write to standard error would end the process when its reader
+	// has gone.
+	signal.Ignore(syscall.SIGPIPE)
+	// The first signal stops the service, and the second ends the process.
+	// signal.NotifyContext cannot do that: its stop function would restore how the
+	// process treated SIGINT at its start, and a shell starts a background job,
+	// such as "petstore &", with SIGINT ignored.
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -60,7 +61,8 @@ func main() {
 }
 
 // report prints an error of run on one line. It returns the exit code of the
-// process: 0 for nil, 2 for a usageError, and 1 for any other error.
+// process: 0 for nil, 2 for a usageError, which parseFlags returns, and 1 for any
+// other error.
 func report(err error, stderr io.Writer) int {
 	if err == nil {
 		return 0
@@ -105,8 +107,8 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	if opts.stdin {
 		go func() {
 			io.Copy(io.Discard, stdin)
-			stop()
 			log.Info("standard input has ended, so the service stops")
+			stop()
 		}()
 	}
 
@@ -147,7 +149,7 @@ type options struct {
 	version bool
 }
 
-// usageError is an error in the flags or arguments.
+// usageError is an error that parseFlags finds.
 type usageError struct{ error }
 
 // parseFlags parses the arguments. Its errors are usageErrors, or flag.ErrHelp

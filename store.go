@@ -38,7 +38,7 @@ func newWorld(seed *store) *world {
 // old one holds. A nil fault only ends the old one.
 func (w *world) setStanding(f *standingFault) {
 	if old := w.standing.Swap(f); old != nil {
-		close(old.released)
+		close(old.ended)
 	}
 }
 
@@ -49,7 +49,7 @@ type PetStatus string
 // petStatuses are the values of a PetStatus.
 var petStatuses = []string{"available", "pending", "sold"}
 
-// parseStatus parses a PetStatus. The Code of its Error is code.
+// parseStatus parses a PetStatus, or returns an Error with this code.
 func parseStatus(code, given string) (PetStatus, error) {
 	return PetStatus(given), checkChoice(code, "status", given, petStatuses)
 }
@@ -313,8 +313,9 @@ type entry struct {
 	// Headers have canonical names. The values of a repeated header are joined
 	// with ", ". In Authorization, <API_KEY> stands for the key.
 	Headers map[string]string `json:"headers"`
-	// Body is empty if there was none, or if it was refused. Here and in Answer,
-	// bytes that are not UTF-8 become U+FFFD.
+	// Body is empty if there was none, or if it was not read to its end: because
+	// the key was wrong, or the body too large, too late or cut short. Here and in
+	// Answer, bytes that are not UTF-8 become U+FFFD.
 	Body string `json:"body"`
 	// Status is that of the answer, or 0 if no answer was sent.
 	Status int `json:"status"`
@@ -324,11 +325,12 @@ type entry struct {
 	// Answer is the first maxAnswer bytes of the body of the answer, even if the
 	// client did not get them.
 	Answer string `json:"answer"`
-	// Error is the message of the Error, or says that the client left.
+	// Error is the message of the operation's Error, even if a fault replaced the
+	// answer, or says that the client left.
 	Error string `json:"error,omitempty"`
 	// Fault is the fault that was applied, in the form of Preference-Applied.
 	Fault string `json:"fault,omitempty"`
-	// Ignored has the names that the operation does not know: sorted query
+	// Ignored has the unknown names, which the operation ignored: sorted query
 	// parameters, then sorted members of the body.
 	Ignored []string `json:"ignored,omitempty"`
 
@@ -358,8 +360,8 @@ type journal struct {
 
 	entries []entry                 // the oldest first
 	size    int                     // of all entries
-	total   int64                   // number of requests since the journal was cleared, including those dropped
-	waiting map[chan struct{}]int64 // the channels that await returned, and the totals that close them
+	total   int64                   // number of requests since the journal was cleared, including those no longer in entries
+	waiting map[chan struct{}]int64 // channels returned by await, each with the total at which it is closed
 }
 
 // add appends an entry, and drops the oldest entries beyond the bounds.
@@ -404,8 +406,8 @@ func (j *journal) clear() {
 	j.entries, j.size, j.total = nil, 0, 0
 }
 
-// await returns a channel that is closed when the total is at least n. The
-// caller must call cancel when it no longer waits.
+// await returns a channel that is closed once the total reaches n. The caller
+// must call cancel when it is done with the channel.
 func (j *journal) await(n int64) (reached <-chan struct{}, cancel func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
