@@ -16,12 +16,14 @@ import (
 	"math/rand"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -34,53 +36,80 @@ import (
 	"unicode/utf8"
 )
 
-// The tests roughly follow the order of the README. A request is spelt as in "POST /v1/pets {}\nHost: x", and
-// its answer as in "204", "200 []" or "404 not_found\nConnection: close": see service.do and reply.String.
-// Here is what many tests send and get.
+// Most tests send requests over HTTP and compare the responses. Both are written
+// as text:
+//
+//	s := startServer(t)
+//	s.expect(t, "GET /v1/pets\nPrefer: delay=0", "200 []\nPreference-Applied: delay=0")
+//
+// The first line of a request has the method, the target and the body, and that
+// of a response has the status and the body. Headers follow. The details are at
+// testServer.format, response.String and response.check, among the helpers at
+// the end of the file.
+
+// Requests and responses that many tests have in common.
 const (
-	pet      = `{"name":"a","categoryId":1}`        // a new one, of 27 bytes
-	stored   = `{"id":1,"name":"a","categoryId":1}` // what an empty store makes of it
-	made     = "201 " + stored + "\nLocation: /v1/pets/1"
-	noKey    = "401 unauthorized\nWww-Authenticate: Bearer realm=\"petstore\""
-	wrongKey = "401 invalid_token\nWww-Authenticate: Bearer realm=\"petstore\", error=\"invalid_token\""
-	byPage   = "\nPetstore-Observer: test" // keeps a request from journal and standing fault
-	// What getPet's answers have in their headers.
-	deprecated = "\nDeprecation: @1795132800\nLink: </v1/pets>; rel=\"successor-version\"" +
+	newPet   = `{"name":"a","categoryId":1}`        // the body of a create
+	pet1     = `{"id":1,"name":"a","categoryId":1}` // newPet in a store that was empty
+	pet2     = `{"id":2,"name":"a","categoryId":1}`
+	list1    = "200 [" + pet1 + "]"
+	created1 = "201 " + pet1 + "\nLocation: /v1/pets/1"
+	created2 = "201 " + pet2 + "\nLocation: /v1/pets/2"
+
+	missingKey = "401 unauthorized\nWww-Authenticate: Bearer realm=\"petstore\""
+	wrongKey   = "401 invalid_token\n" +
+		"Www-Authenticate: Bearer realm=\"petstore\", error=\"invalid_token\""
+
+	// deprecated has the headers of all responses of getPet.
+	deprecated = "\nDeprecation: @1795132800" +
+		"\nLink: </v1/pets>; rel=\"successor-version\"" +
 		"\nSunset: Thu, 05 Dec 2030 00:00:00 GMT"
+
+	// observer is a header that keeps a request out of the journal and the log,
+	// and away from the standing fault.
+	observer = "\nPetstore-Observer: test"
+
+	// simulated is the message of each simulated Error, and teapot is one.
 	simulated = "this error is simulated, as was asked for"
-	teapot    = "418 im_a_teapot"
-	gateway   = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
-	html502   = "502 " + gateway + "Content-Type: text/html"
-	noAnswer  = "no answer"
-	// What read adds for a connection that is reset.
-	resetByPeer = " as the connection was reset"
-	made2       = "201 {\"id\":2,\"name\":\"a\",\"categoryId\":1}\nLocation: /v1/pets/2"
-	halfList    = "200 [{\"id\":1,\"name\":\"a…\nContent-Length: 37"
-	halfPet     = "201 {\"id\":2,\"name\":\"a…\nContent-Length: 35\nLocation: /v1/pets/2"
-	halfError   = "400 {\"code\":\"invalid_body\",\"message\":\"name is m…\nContent-Length: 86"
+	teapot    = "418 im_a_teapot: " + simulated
+
+	gateway = "<html><head><title>502 Bad Gateway</title></head>" +
+		"<body>502 Bad Gateway</body></html>"
+	gateway502 = "502 " + gateway + "\nContent-Type: text/html"
+
+	missingName  = "400 invalid_body: name is missing; it must be a string"
+	clientLeft   = "the client left before its answer"
+	emptyJournal = `200 {"requests":[\n],"meta":{"total":0}}`
 )
 
-// README: Run it.
+// Starting, and the programs of README.md.
 
-// A key that is given is not shown. Without one, each run makes one, and shows it in a curl line and a link.
-func TestKeyAtTheStart(t *testing.T) {
-	given := command{key: "!~" + strings.Repeat("k", 4094)}.start(t)
-	equal(t, "stderr", given.stderr.String(), "")
+// A key that is given is not shown. Without one, each run makes a random key,
+// and shows it in a curl line and a link.
+func TestKeyFromEnvironment(t *testing.T) {
+	longest := "!~" + strings.Repeat("k", 4094)
+	given := command{key: longest}.start(t)
+	equal(t, "stderr with a key", given.stderr.String(), "")
 	given.expect(t, "GET /v1/pets", "200 []")
-	s, other := command{}.start(t), command{}.start(t)
-	const text = "PETSTORE_API_KEY is not set, so this run has a key of its own:\n\n" +
-		"    curl -H 'Authorization: Bearer {key}' http://{addr}/v1/pets\n    http://{addr}/#key={key}\n\n"
-	equal(t, "stderr", s.stderr.String(), strings.NewReplacer("{key}", s.key, "{addr}", s.addr).Replace(text))
+
+	s := command{}.start(t)
+	other := command{}.start(t)
+	notice := "PETSTORE_API_KEY is not set, so this run has a key of its own:\n\n" +
+		"    curl -H 'Authorization: Bearer " + s.key + "' http://" + s.addr + "/v1/pets\n" +
+		"    http://" + s.addr + "/#key=" + s.key + "\n\n"
+	equal(t, "stderr without a key", s.stderr.String(), notice)
 	s.expect(t, "GET /v1/pets", "200 []")
-	s.as(other.key).expect(t, "GET /v1/pets", wrongKey)
+	s.withKey(other.key).expect(t, "GET /v1/pets", wrongKey)
 }
 
 // The base URL on standard output is one that clients on this machine can use.
 func TestBaseURL(t *testing.T) {
 	for _, addr := range []string{":0", "0.0.0.0:0", "127.0.0.1:"} {
-		start(t, "-addr", addr).expect(t, "GET /v1/pets", "200 []")
+		s := startServer(t, "-addr", addr) // which fails for another host than 127.0.0.1
+		s.expect(t, "GET /v1/pets", "200 []")
 	}
-	equal(t, "unspecified", rootURL(&net.TCPAddr{IP: net.IPv6unspecified, Port: 80}), "http://127.0.0.1:80")
+	unspecified := &net.TCPAddr{IP: net.IPv6unspecified, Port: 80}
+	equal(t, "rootURL([::]:80)", rootURL(unspecified), "http://127.0.0.1:80")
 }
 
 // Run as one session in each shell, the console blocks of README.md print what they show.
@@ -103,7 +132,7 @@ func TestReadme(t *testing.T) {
 			os.WriteFile(home+"/.curlrc", []byte("silent\n"), 0o600) // no progress meter
 			here := strings.NewReplacer("127.0.0.1:8080", s.addr)
 			var commands, outputs []string
-			for _, b := range block.FindAllStringSubmatch(readFile("README.md"), -1) {
+			for _, b := range block.FindAllStringSubmatch(readFile(t, "README.md"), -1) {
 				for _, step := range strings.Split(b[1], "\n$ ")[1:] {
 					send, want, _ := strings.Cut(here.Replace(step), "\n")
 					commands, outputs = append(commands, send), append(outputs, plain(want))
@@ -113,7 +142,9 @@ func TestReadme(t *testing.T) {
 					session += send + "\nprintf '\\036'\n" // ends an output
 				}
 			}
-			holds(t, len(commands) > 5, "README.md has commands: %q", commands)
+			if len(commands) <= 5 {
+				t.Errorf("got the commands %q in README.md, want more", commands)
+			}
 			cmd := exec.Command(shell, args...)
 			cmd.Env = append(os.Environ(), "CURL_HOME="+home, "no_proxy=127.0.0.1", "PS1=", "PS2=")
 			cmd.Dir, cmd.Stdin = home, strings.NewReader(session)
@@ -175,18 +206,18 @@ func TestExamples(t *testing.T) {
 			examples, fifo := filepath.Join(root, "testdata", "examples"), filepath.Join(root, "fifo")
 			os.MkdirAll(examples, 0o700)
 			write := func(name, text string) { os.WriteFile(filepath.Join(root, name), []byte(text), 0o700) }
-			for _, name := range must(filepath.Glob("testdata/examples/*.*")) {
-				write(name, readFile(name))
+			for _, name := range must(filepath.Glob("testdata/examples/*.*"))(t) {
+				write(name, readFile(t, name))
 			}
 			block := regexp.MustCompile("(?s)\n```(?:go|js)\n(.*?)```")
-			programs := block.FindAllStringSubmatch(readFile("README.md"), -1)
+			programs := block.FindAllStringSubmatch(readFile(t, "README.md"), -1)
 			write("testdata/examples/readme_test.go", readmeGo+programs[0][1]+"}\n")
 			write("testdata/examples/readme.test.mjs", readmeNode+programs[1][1])
 			// Each petstore holds the fifo open, so its end is the end of them all.
 			write("petstore", "#!/bin/sh\nexec \"$SELF\" \"$@\" 4>\"$FIFO\"\n")
-			must(exec.Command("mkfifo", fifo).CombinedOutput())
-			held := must(os.OpenFile(fifo, os.O_RDWR, 0)) // until the program has ended
-			end := must(os.Open(fifo))
+			must(exec.Command("mkfifo", fifo).CombinedOutput())(t)
+			held := must(os.OpenFile(fifo, os.O_RDWR, 0))(t) // until the program has ended
+			end := must(os.Open(fifo))(t)
 			defer end.Close()
 			ctx, cancel := context.WithTimeout(context.Background(), 4*patience) // Java is slow to start
 			defer cancel()
@@ -204,795 +235,1708 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// README: Make it fail.
+// Faults.
 
-// faultRows tells, for each code of a fault, what becomes of four requests to a store with one pet.
-var faultRows = map[string]struct {
-	list, head, create, refused string // what the client gets; refused is a create without a name
-	isDone                      bool   // whether the operation runs
-	journalAnswer, journalError string // in the journal, in place of those of the operation
-}{
-	"418": {list: teapot, head: "418", create: teapot, refused: teapot,
-		journalAnswer: string(encodeJSON(newError(418, simulated))) + "\n", journalError: simulated},
-	"hangup":   {list: noAnswer, head: noAnswer, create: noAnswer, refused: noAnswer},
-	"lost":     {list: noAnswer, head: noAnswer, create: noAnswer, refused: noAnswer, isDone: true},
-	"truncate": {list: halfList, head: noAnswer, create: halfPet, refused: halfError, isDone: true},
-	"rst": {list: noAnswer + resetByPeer, head: noAnswer + resetByPeer, create: noAnswer + resetByPeer,
-		refused: noAnswer + resetByPeer},
-	"drip": {list: "200 [" + stored + "]", head: "200", create: made2, refused: "400 invalid_body: name is missing",
-		isDone: true},
-	"stall": {list: halfList, head: noAnswer, create: halfPet, refused: halfError, isDone: true},
-	"html": {list: html502, head: "502\nContent-Type: text/html", create: html502, refused: html502,
-		isDone: true, journalAnswer: gateway},
+// The responses of a store with pet1 when truncate or stall sends half of them.
+const (
+	halfList  = `200 [{"id":1,"name":"a` + cutOff + "\nContent-Length: 37"
+	halfPet2  = `201 {"id":2,"name":"a` + cutOff + "\nContent-Length: 35\nLocation: /v1/pets/2"
+	halfError = `400 {"code":"invalid_body","message":"name is m` + cutOff + "\nContent-Length: 86"
+)
+
+// faultTest says what a code does to four requests to a store with pet1.
+type faultTest struct {
+	code string
+
+	list    string // the response to GET /v1/pets
+	head    string // to HEAD /v1/pets
+	create  string // to POST /v1/pets with newPet
+	refused string // to POST /v1/pets with {}, which has no name
+
+	performed bool // whether the operation is performed
+
+	// What the journal has, if it is not what the operation answers.
+	journalAnswer, journalError string
 }
 
-// What the client, the journal and the store have of each fault, and that a reset ends it all.
+// faultTests has each code of faultCodes, and one status.
+var faultTests = []faultTest{
+	{
+		code: "418",
+		list: teapot, head: "418", create: teapot, refused: teapot,
+		journalAnswer: `{"code":"im_a_teapot","message":"` + simulated + `","status":418}` + "\n",
+		journalError:  simulated,
+	},
+	{
+		code: "hangup",
+		list: connClosed, head: connClosed, create: connClosed, refused: connClosed,
+	},
+	{
+		code: "rst",
+		list: connReset, head: connReset, create: connReset, refused: connReset,
+	},
+	{
+		code: "lost",
+		list: connClosed, head: connClosed, create: connClosed, refused: connClosed,
+		performed: true,
+	},
+	{
+		code: "truncate",
+		list: halfList, head: connClosed, create: halfPet2, refused: halfError,
+		performed: true,
+	},
+	{
+		code: "stall",
+		list: halfList, head: connClosed, create: halfPet2, refused: halfError,
+		performed: true,
+	},
+	{
+		code: "drip",
+		list: list1, head: "200", create: created2, refused: missingName,
+		performed: true,
+	},
+	{
+		code: "html",
+		list: gateway502, head: "502\nContent-Type: text/html",
+		create: gateway502, refused: gateway502,
+		performed: true, journalAnswer: gateway + "\n",
+	},
+}
+
+// Each code of a fault has its effect on the client, the journal and the store,
+// whether a Prefer header or the standing fault asks for it. It leaves nothing
+// behind, whatever ends it.
 func TestFaultCodes(t *testing.T) {
-	sameNames(t, "faultRows", keys(faultRows), "faultCodes with 418", append([]string{"418"}, faultCodes...))
-	for code, row := range faultRows {
-		for _, c := range []struct{ name, send, want string }{
-			{name: "list", send: "GET /v1/pets", want: row.list},
-			{name: "head", send: "HEAD /v1/pets", want: row.head},
-			{name: "create", send: "POST /v1/pets " + pet, want: row.create},
-			{name: "refused", send: "POST /v1/pets {}", want: row.refused},
+	var codes []string
+	for _, tt := range faultTests {
+		codes = append(codes, tt.code)
+	}
+	sameNames(t, "faultTests", codes, "faultCodes and 418", append([]string{"418"}, faultCodes...))
+
+	for _, tt := range faultTests {
+		for _, r := range []struct{ name, request, want string }{
+			{name: "list", request: "GET /v1/pets", want: tt.list},
+			{name: "head", request: "HEAD /v1/pets", want: tt.head},
+			{name: "create", request: "POST /v1/pets " + newPet, want: tt.create},
+			{name: "refused", request: "POST /v1/pets {}", want: tt.refused},
 		} {
-			for _, by := range []string{"Prefer", "standing"} {
-				t.Run(code+"/"+c.name+"/"+by, func(t *testing.T) { testFault(t, by, code, c.send, c.want) })
+			for _, end := range []string{"reset", "stop"} {
+				t.Run(fmt.Sprint(tt.code, "/", r.name, "/Prefer/", end), func(t *testing.T) {
+					t.Parallel()
+					request, want := r.request+"\nPrefer: code="+tt.code, r.want
+					if want != connClosed && want != connReset {
+						want += "\nPreference-Applied: code=" + tt.code
+					}
+					testFault(t, tt, "", request, want, end)
+				})
+			}
+			for _, end := range []string{"reset", "stop", "delete", "replace"} {
+				t.Run(fmt.Sprint(tt.code, "/", r.name, "/standing/", end), func(t *testing.T) {
+					t.Parallel()
+					testFault(t, tt, tt.code, r.request, r.want, end)
+				})
 			}
 		}
 	}
 }
 
-// testFault sends a request that a fault strikes, and resets the service.
-func testFault(t *testing.T, by, code, request, want string) {
-	t.Parallel()
-	row, s := faultRows[code], start(t, "-seed", tempFile(t, "["+pet+"]"))
-	plain := s.do(t, strings.Replace(request, "HEAD", "GET", 1)) // what the operation itself answers
-	s.do(t, "POST /__admin/reset")
-	send := request
-	if by == "standing" {
-		s.do(t, "PUT /__admin/fault?code="+code)
-	} else {
-		send += "\nPrefer: code=" + code
-		if !strings.HasPrefix(want, noAnswer) {
-			want += "\nPreference-Applied: code=" + code
+// testFault sends a request to a service with pet1 and, if standing is not
+// empty, a standing fault with that code. It checks the response, and what the
+// service has before and after the fault ends.
+func testFault(t *testing.T, tt faultTest, standing, request, want, end string) {
+	method, _, _ := strings.Cut(request, " ")
+	withBody := strings.SplitN(request, "\n", 2)[0] // without the Prefer header
+	stopping := make(chan struct{})
+	svc := newTestService(newTestStore(t, "["+newPet+"]"))
+	svc.stopping = stopping
+	s := startService(t, svc)
+	plain := s.do(t, strings.Replace(withBody, "HEAD", "GET", 1))
+	s.expect(t, "POST /__admin/reset", "204")
+	if standing != "" {
+		s.do(t, "PUT /__admin/fault?code="+standing)
+	}
+
+	begin := time.Now()
+	conn := s.send(t, request)
+	// A HEAD under drip has no body to be sent in pieces. Under stall it has no
+	// half, but the same silence.
+	isHeld := tt.code == faultStall || tt.code == faultDrip && method != "HEAD"
+	if !isHeld {
+		conn.read().check(t, request, want)
+	}
+	got := s.journal(t, 1)[0]
+	pets := s.do(t, "GET /v1/pets"+observer).body
+	endFault(t, s, end, stopping)
+	if isHeld {
+		conn.read().check(t, request, want)
+		if took := time.Since(begin); took >= wholeDrip {
+			t.Errorf("%s: took %v, want the response when the fault ends", request, took)
 		}
 	}
-	replies := make(chan reply, 1)
-	go func() { replies <- s.do(t, send) }()
-	s.untilRecorded(t, 1)
-	requests, total := s.journal(t)
-	pets := s.do(t, "GET /v1/pets"+byPage).body
-	s.expect(t, "POST /__admin/reset", "204") // ends a stall
-	got := receive(t, "the answer", replies)
-	got.check(t, send, want)
-	e := entryOf(request, got.status)
-	e.Answer, e.Error, e.Fault = row.journalAnswer, row.journalError, "code="+code
-	if row.isDone {
-		e.Answer, e.Error = cmp.Or(row.journalAnswer, plain.body), plain.error().Message
+
+	wantEntry := entryOf(withBody, statusIn(want))
+	wantEntry.Fault = "code=" + tt.code
+	wantEntry.Answer, wantEntry.Error = tt.journalAnswer, tt.journalError
+	if tt.performed {
+		wantEntry.Answer = cmp.Or(tt.journalAnswer, plain.body)
+		wantEntry.Error = plain.error().Message
 	}
-	equal(t, "requests in the journal", total, 1)
-	equal(t, "the first", comparableOf(requests[0]), e)
-	equal(t, "whether a pet is added", strings.Contains(pets, `"id":2`), row.isDone && plain.status == 201)
-	s.recorded(t) // which is empty after the reset
-	s.expect(t, "GET /__admin/fault", "200 {}")
-	s.expect(t, "GET /v1/pets", "200 ["+stored+"]")
+	equal(t, "the journal's entry of "+request, withoutTimes(got), wantEntry)
+	isCreated := tt.performed && plain.status == 201
+	equal(t, "pet 2 is in the store after "+request, strings.Contains(pets, `"id":2`), isCreated)
+	if end == "reset" {
+		s.expect(t, "GET /__admin/requests", emptyJournal)
+		s.expect(t, "GET /v1/pets", list1)
+	}
+	if end == "reset" || end == "delete" {
+		s.expect(t, "GET /__admin/fault", "200 {}")
+	}
 }
 
-// Half of a stalled answer comes at once. Then the connection is open and silent, and the client may leave.
+// wholeDrip is how long the service takes to send a body in ten pieces.
+const wholeDrip = 9 * time.Second
+
+// Half of a stalled response comes at once. Then the connection is open, until
+// the client leaves.
 func TestStall(t *testing.T) {
-	states := make(chan http.ConnState, 9) // of the only connection
-	s := serveService(t, plainService(), func(srv *http.Server) {
-		srv.ConnState = func(_ net.Conn, state http.ConnState) { states <- state }
-	})
-	begin, c := time.Now(), s.dial(t, "GET /v1/pets"+withKey+"Prefer: code=stall\n\n")
-	half := must(http.ReadResponse(c.in, nil)).Body
-	equal(t, "half of the answer", string(must(io.ReadAll(io.LimitReader(half, 1)))), "[")
-	c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	_, err := c.in.ReadByte()
-	holds(t, errors.Is(err, os.ErrDeadlineExceeded), "the connection is silent and open: %v", err)
-	c.Close()
-	for receive(t, "the end of the stall", states) != http.StateClosed {
+	s, monitor := startMonitored(t, newTestService(nil))
+	begin := time.Now()
+	conn := s.send(t, "GET /v1/pets\nPrefer: code=stall")
+	equal(t, "the first half of []", conn.readBody(t, 1), "[")
+	if monitor.hasReturned() {
+		t.Error("the handler has returned after the first half, want it to wait")
 	}
-	holds(t, time.Since(begin) < maxWait, "the stall ends as the client leaves")
+	conn.Close()
+	receive(t, "the end of the handler", monitor.returned)
+	if took := time.Since(begin); took >= maxWait {
+		t.Errorf("the handler returned after %v, want it to return when the client left", took)
+	}
 }
 
-// How a Prefer header is read, and how Preference-Applied spells what was read.
+// A drip sends its body in pieces, each at once. When the fault ends, the rest
+// follows without a delay.
+func TestDrip(t *testing.T) {
+	t.Run("release", func(t *testing.T) {
+		t.Parallel()
+		s, monitor := startMonitored(t, newTestService(newTestStore(t, "["+newPet+"]")))
+		s.do(t, "PUT /__admin/fault?code=drip")
+		begin := time.Now()
+		conn := s.send(t, "GET /v1/pets")
+		if _, err := conn.in.Peek(1); err != nil {
+			t.Fatal(err)
+		}
+		if monitor.hasReturned() {
+			t.Error("the handler has returned after the first piece, want it to wait")
+		}
+		s.expect(t, "DELETE /__admin/fault", "204")
+		conn.read().check(t, "GET /v1/pets", list1)
+		if took := time.Since(begin); took >= wholeDrip {
+			t.Errorf("got the whole body after %v, want it when the fault ends", took)
+		}
+		equal(t, "the number of pieces", monitor.writes.Load(), 10)
+	})
+	t.Run("a body of 3 bytes", func(t *testing.T) {
+		t.Parallel()
+		s, monitor := startMonitored(t, newTestService(nil))
+		s.do(t, "PUT /__admin/fault?code=drip")
+		conn := s.send(t, "GET /v1/pets")
+		s.waitMatched(t, 1)
+		s.expect(t, "DELETE /__admin/fault", "204")
+		conn.read().check(t, "GET /v1/pets", "200 []")
+		equal(t, "the number of pieces", monitor.writes.Load(), 3)
+	})
+	t.Run("HEAD", func(t *testing.T) {
+		t.Parallel()
+		s, monitor := startMonitored(t, newTestService(nil))
+		begin := time.Now()
+		s.expect(t, "HEAD /v1/pets\nPrefer: code=drip", "200\nPreference-Applied: code=drip")
+		receive(t, "the end of the handler", monitor.returned)
+		if took := time.Since(begin); took >= wholeDrip {
+			t.Errorf("the handler returned after %v, want it to wait for nothing", took)
+		}
+		equal(t, "the number of pieces", monitor.writes.Load(), 0)
+	})
+	t.Run("the client leaves", func(t *testing.T) {
+		t.Parallel()
+		s, monitor := startMonitored(t, newTestService(newTestStore(t, "["+newPet+"]")))
+		conn := s.send(t, "GET /v1/pets\nPrefer: code=drip")
+		equal(t, "the first byte", conn.readBody(t, 1), "[")
+		conn.Close()
+		receive(t, "the end of the handler", monitor.returned)
+		if n := monitor.writes.Load(); n == 10 {
+			t.Errorf("got %d pieces, want none after the client left", n)
+		}
+	})
+	t.Run("HTTP/1.0", func(t *testing.T) {
+		t.Parallel()
+		s := startService(t, newTestService(nil))
+		s.do(t, "PUT /__admin/fault?code=drip")
+		conn := s.sendRaw(t, "GET /v1/pets HTTP/1.0\nAuthorization: Bearer "+testKey+"\n\n")
+		s.waitMatched(t, 1)
+		s.expect(t, "DELETE /__admin/fault", "204")
+		conn.read().check(t, "GET with HTTP/1.0", "200 []\nConnection: close")
+	})
+}
+
+// A drip takes a second for each piece. The end of a standing fault does not
+// release the requests whose own Prefer header asks for a fault.
+func TestPreferIsNotReleased(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		prefer string
+		least  time.Duration // how long the request takes
+	}{
+		{prefer: "delay=1", least: time.Second},
+		{prefer: "answer-delay=1", least: time.Second},
+		{prefer: "code=drip", least: wholeDrip},
+	} {
+		t.Run(tt.prefer, func(t *testing.T) {
+			t.Parallel()
+			s := startServer(t, "-seed", tempFile(t, "["+newPet+"]"))
+			s.do(t, "PUT /__admin/fault?delay=30")
+			begin := time.Now()
+			conn := s.send(t, "GET /v1/pets\nPrefer: "+tt.prefer)
+			s.do(t, "PUT /__admin/fault?code=drip")
+			s.expect(t, "DELETE /__admin/fault", "204")
+			want := list1 + "\nPreference-Applied: " + tt.prefer
+			conn.read().check(t, "GET with Prefer: "+tt.prefer, want)
+			if took := time.Since(begin); took < tt.least {
+				t.Errorf("Prefer: %s took %v, want %v or more", tt.prefer, took, tt.least)
+			}
+		})
+	}
+}
+
+// The fault rst resets a new connection and one that was kept alive, even if the
+// client has sent its next request already.
+func TestRST(t *testing.T) {
+	s := startServer(t)
+	plain := s.format("GET /v1/pets")
+	rst := s.format("GET /v1/pets\nPrefer: code=rst")
+	for _, tt := range []struct {
+		name string
+		send []string
+		want []string // the response to each
+	}{
+		{name: "new", send: []string{rst}, want: []string{connReset}},
+		{name: "kept alive", send: []string{plain, rst}, want: []string{"200 []", connReset}},
+		{name: "pipelined", send: []string{rst + plain}, want: []string{connReset}},
+		{name: "HTTP/1.0", send: []string{strings.Replace(rst, "HTTP/1.1", "HTTP/1.0", 1)},
+			want: []string{connReset}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			conn := s.connect(t)
+			defer conn.Close()
+			for i, request := range tt.send {
+				conn.write(request)
+				conn.read().check(t, request, tt.want[i])
+			}
+		})
+	}
+	s.expect(t, "GET /v1/pets", "200 []")
+}
+
+// A wrapper that hides the other methods of the ResponseWriter breaks nothing.
+// Then rst closes the connection, and nothing is flushed early.
+func TestWrappedResponseWriter(t *testing.T) {
+	svc := newTestService(newTestStore(t, "["+newPet+"]"))
+	log := new(lockedBuffer)
+	svc.log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s := startService(t, svc, func(srv *http.Server) {
+		inner := srv.Handler
+		srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			inner.ServeHTTP(struct{ http.ResponseWriter }{w}, r)
+		})
+	})
+	for _, tt := range []struct{ fault, want string }{
+		{fault: "delay=0", want: list1},
+		{fault: "code=418", want: teapot},
+		{fault: "code=hangup", want: connClosed},
+		{fault: "code=rst", want: connClosed},
+		{fault: "code=lost", want: connClosed},
+		{fault: "code=truncate", want: halfList},
+		{fault: "code=stall", want: halfList},
+		{fault: "code=drip", want: list1},
+		{fault: "code=html", want: gateway502},
+	} {
+		t.Run(tt.fault, func(t *testing.T) {
+			s.do(t, "DELETE /__admin/requests")
+			s.do(t, "PUT /__admin/fault?"+tt.fault)
+			conn := s.send(t, "GET /v1/pets")
+			s.journal(t, 1)
+			s.expect(t, "DELETE /__admin/fault", "204")
+			conn.read().check(t, "GET /v1/pets under "+tt.fault, tt.want)
+		})
+	}
+	s.expect(t, "BREW /v1/pets", "405 method_not_allowed\nAllow: GET, HEAD, POST")
+	equal(t, "the log", log.String(), "")
+}
+
+// A Prefer header is read as RFC 7240 says, and Preference-Applied confirms what
+// was read.
 func TestParsePrefer(t *testing.T) {
 	const bounds = "code=599, delay=30, answer-delay=30.0, retry-after=3600"
-	for _, c := range []struct{ name, header, want string }{
+	for _, tt := range []struct{ name, header, want string }{
 		{name: "nothing"},
 		{name: "bounds", header: bounds, want: bounds},
-		{name: "order", header: "retry-after=0,delay=.5,code=503", want: "code=503, delay=.5, retry-after=0"},
-		{name: "blanks and quotes", header: ` CODE = "503"	; delay="1"`, want: "code=503, delay=1"},
+		{name: "order", header: "retry-after=0,delay=.5,code=503",
+			want: "code=503, delay=.5, retry-after=0"},
+		{name: "spaces and quotes", header: ` CODE = "503"	; delay="1"`,
+			want: "code=503, delay=1"},
 		{name: "empty preferences", header: ",;=,code=503,;", want: "code=503"},
-		{name: "the first counts", header: "code=404, code=500", want: "code=404"},
-		{name: "others are ignored", header: "wait=x, respond-async, skip=x, operation=x, retry-after=x"},
-		{name: "retry-after is for an Error", header: "code=lost, retry-after=5", want: "code=lost"},
+		{name: "the first wins", header: "code=404, code=500", want: "code=404"},
+		{name: "no list", header: "code=503,lost", want: "code=503"},
+		{name: "other names", header: "wait=x, respond-async, skip=x, operation=x, retry-after=x"},
+		{name: "retry-after needs a status", header: "code=lost, retry-after=5", want: "code=lost"},
 	} {
-		f, err := parsePrefer([]string{c.header})
-		equal(t, c.name, fmt.Sprint(f, err), c.want+" <nil>")
+		t.Run(tt.name, func(t *testing.T) {
+			f, err := parsePrefer([]string{tt.header})
+			if err != nil || f.String() != tt.want {
+				t.Errorf("parsePrefer(%q) = %v, %v; want %s, <nil>", tt.header, f, err, tt.want)
+			}
+		})
 	}
-	for _, header := range []string{"code=", "code=399", "code=Hangup", "code=0503", "delay=30.01",
-		"delay=-1", "delay=1e1", "delay=", "retry-after=3601", "retry-after=1.5", "retry-after=-0"} {
-		_, err := parsePrefer([]string{header, "code=503"}) // as retry-after alone is no fault
+
+	for _, header := range []string{
+		"code=", "code=399", "code=600", "code=Hangup", "code=0503",
+		"delay=30.01", "delay=-1", "delay=1e1", "delay=",
+		"retry-after=3601", "retry-after=1.5", "retry-after=-0",
+	} {
+		_, err := parsePrefer([]string{header, "code=503"}) // retry-after alone would be no fault
 		name, value, _ := strings.Cut(header, "=")
 		want := name + " is " + cmp.Or(value, "empty") + "; it must be "
-		holds(t, strings.HasPrefix(fmt.Sprint(err), want), "%s is refused with %q: %v", header, want, err)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("parsePrefer(%q): got the error %v, want %s…", header, err, want)
+		}
 	}
-	f, _ := parsePrefer([]string{"delay=1.5", "wait=9", "answer-delay=0.25"})
-	equal(t, "delays", []time.Duration{f.delay, f.answerDelay}, []time.Duration{1500e6, 250e6})
+
+	f, err := parsePrefer([]string{"delay=1.5", "wait=9", "answer-delay=0.25"})
+	equal(t, "the error for two delays", err, nil)
+	equal(t, "delay=1.5", f.delay, 1500*time.Millisecond)
+	equal(t, "answer-delay=0.25", f.answerDelay, 250*time.Millisecond)
 }
 
-// The fault of a Prefer header strikes that request only, and only under /v1.
+// The fault of a Prefer header is applied to that request only, and only under
+// /v1.
 func TestPrefer(t *testing.T) {
-	const applied = "\nPreference-Applied: "
-	s := start(t)
-	s.expect(t, "GET /v1/pets?%zz\nPrefer: code=429",
-		"429 too_many_requests: "+simulated+"\nRetry-After: 1"+applied+"code=429")
-	s.expect(t, "GET /v1/nothing\nPrefer: wait=1\nPrefer: code=401", wrongKey+applied+"code=401")
-	s.expect(t, "BREW /v1//pets/?%zz {\nPrefer: code=599, retry-after=7",
-		"599 status_599\nRetry-After: 7"+applied+"code=599, retry-after=7")
-	s.expect(t, "GET /v1/pets\nPrefer: delay=0, retry-after=5", "200 []"+applied+"delay=0")
-	s.expect(t, "GET /v1/pets/1\nPrefer: code=html", html502+applied+"code=html")
-	s.expect(t, "GET /healthz\nPrefer: code=hangup", `200 {"status":"ok"}`)
+	s := startServer(t)
+	for _, tt := range []struct{ request, want string }{
+		{request: "GET /v1/pets?%zz\nPrefer: code=429",
+			want: "429 too_many_requests: " + simulated +
+				"\nRetry-After: 1\nPreference-Applied: code=429"},
+		{request: "GET /v1/pets\nPrefer: code=503",
+			want: "503 service_unavailable\nRetry-After: 1\nPreference-Applied: code=503"},
+		{request: "GET /v1/nothing\nPrefer: wait=1\nPrefer: code=401",
+			want: wrongKey + "\nPreference-Applied: code=401"},
+		{request: "BREW /v1//pets/?%zz {\nPrefer: code=599, retry-after=7",
+			want: "599 status_599\nRetry-After: 7\nPreference-Applied: code=599, retry-after=7"},
+		{request: "GET /v1/pets\nPrefer: delay=0, retry-after=5",
+			want: "200 []\nPreference-Applied: delay=0"},
+		{request: "GET /v1/pets/1\nPrefer: code=html",
+			want: gateway502 + "\nPreference-Applied: code=html"},
+		{request: "GET /v1/pets", want: "200 []"},
+		{request: "GET /healthz\nPrefer: code=hangup", want: `200 {"status":"ok"}`},
+		{request: "GET /__admin/fault\nPrefer: code=hangup", want: "200 {}"},
+	} {
+		s.expect(t, tt.request, tt.want)
+	}
 }
 
-// A client that leaves during a delay adds no pet. One that leaves during an answer-delay has added it.
+// A client that leaves during a delay has added no pet. One that leaves during
+// an answer-delay has added it. The journal has both, with the seconds that they
+// took.
 func TestClientLeaves(t *testing.T) {
-	s := start(t)
-	create := func(fault string) *connection {
-		return s.dial(t, "POST /v1/pets"+withKey+"Prefer: "+fault+"\nContent-Length: 27\n\n"+pet)
-	}
-	early := create("code=lost, delay=30")
-	early.CloseWrite() // for the service, the client has left
-	early.read().check(t, "the answer during the delay", noAnswer)
-	late := create("delay=0.12, answer-delay=30")
-	eventually(t, "the pet", func() bool { return s.do(t, "GET /v1/pets"+byPage).body != "[]\n" })
+	s := startServer(t)
+	const before, after = "code=lost, delay=30", "delay=0.12, answer-delay=30"
+	early := s.send(t, "POST /v1/pets "+newPet+"\nPrefer: "+before)
+	early.CloseWrite() // which the service takes for the end of the connection
+	early.read().check(t, "a create with Prefer: "+before, connClosed)
+	s.expect(t, "GET /v1/pets"+observer, "200 []")
+
+	late := s.send(t, "POST /v1/pets "+newPet+"\nPrefer: "+after)
+	eventually(t, "the pet is in the store", func() bool {
+		return s.do(t, "GET /v1/pets"+observer).body != "[]\n"
+	})
 	late.CloseWrite()
-	late.read().check(t, "the answer during the answer-delay", noAnswer)
-	s.recorded(t, entry{Method: "POST", URL: "/v1/pets", Body: pet, Fault: "code=lost, delay=30"},
-		entry{Method: "POST", URL: "/v1/pets", Body: pet, Fault: "delay=0.12, answer-delay=30"})
-	requests, _ := s.journal(t)
-	equal(t, "the error of the first", requests[0].Error, "the client left before its answer")
-	equal(t, "the error of the second", requests[1].Error, "the client left before its answer")
-	equal(t, "the answer of the second", requests[1].Answer, stored+"\n")
-	holds(t, requests[1].Seconds >= 0.12, "its seconds have the delay: %v", requests[1].Seconds)
-	s.expect(t, "GET /v1/pets", "200 ["+stored+"]")
+	late.read().check(t, "a create with Prefer: "+after, connClosed)
+
+	s.expectJournal(t,
+		entry{Method: "POST", URL: "/v1/pets", Body: newPet, Fault: before},
+		entry{Method: "POST", URL: "/v1/pets", Body: newPet, Fault: after})
+	entries := s.journal(t, 2)
+	equal(t, "the error of the first request", entries[0].Error, clientLeft)
+	equal(t, "the error of the second request", entries[1].Error, clientLeft)
+	equal(t, "the answer of the second request", entries[1].Answer, pet1+"\n")
+	if got := entries[1].Seconds; got < 0.12 {
+		t.Errorf("the second request: got %v seconds, want 0.12 or more", got)
+	}
+	s.expect(t, "GET /v1/pets", list1)
 }
 
-// The standing fault strikes the requests that it is for, and counts them.
+// The seconds of an entry include the delay and the answer-delay.
+func TestSecondsIncludeDelays(t *testing.T) {
+	s := startServer(t)
+	s.do(t, "GET /v1/pets\nPrefer: delay=0.1, answer-delay=0.15")
+	if got := s.journal(t, 1)[0].Seconds; got < 0.25 {
+		t.Errorf("got %v seconds, want 0.25 or more", got)
+	}
+}
+
+// The standing fault is applied to the requests that match it, and counts them.
 func TestStandingFault(t *testing.T) {
-	s := start(t)
-	const (
-		put, get = "PUT /__admin/fault?", "GET /__admin/fault"
-		first    = `200 {"code":"503","operation":"createPet",`
-		second   = `200 {"delay":"0","operation":"listPets",`
-		third    = `200 {"code":"418","answer-delay":"0.0","skip":2,"times":2,`
-	)
-	// A wrong method is no createPet. A bad Prefer is refused, and not counted.
-	s.expect(t, put+"code=503&operation=createPet", first+`"matched":0,"applied":0}`)
-	s.expect(t, "BREW /v1/pets", "405 method_not_allowed\nAllow: GET, HEAD, POST")
-	s.expect(t, "POST /v1/pets\nPrefer: code=1", "400 invalid_parameter: code is 1;")
-	s.expect(t, "POST /v1/pets {}\nPrefer: wait=1", "503 service_unavailable\nRetry-After: 1")
-	s.expect(t, get, first+`"matched":1,"applied":1}`)
-	// HEAD counts as GET, and a list that is refused counts. A path that is none has no operation.
-	s.expect(t, put+"delay=0&operation=listPets", second+`"matched":0,"applied":0}`)
-	s.expect(t, "GET /v1/pets?limit=x", "400 invalid_parameter: limit is x;")
-	s.expect(t, "HEAD /v1/pets", "200")
-	s.expect(t, "GET /v1/pets/.", "404 not_found")
-	s.expect(t, get, second+`"matched":2,"applied":2}`)
-	// Two pass, and two are struck. The one with a delay of its own does not count.
-	s.expect(t, put+"times=2&skip=2&code=418&answer-delay=0.0", third+`"matched":0,"applied":0}`)
-	s.expect(t, "GET /v1/pets/", "404 not_found")
-	s.expect(t, "GET /v1/pets", "200 []")
-	s.expect(t, "GET /v1/nothing", teapot)
-	s.expect(t, "GET /v1/pets\nPrefer: delay=0", "200 []\nPreference-Applied: delay=0")
-	s.expect(t, "GET /v1/pets", teapot)
-	s.expect(t, "GET /v1/pets", "200 []")
-	s.expect(t, put+"code=x", "400 invalid_parameter: code is x;")
-	s.expect(t, get, third+`"matched":5,"applied":2}`)
-	s.expect(t, "DELETE /__admin/fault", "204")
-	s.expect(t, get, "200 {}")
+	s := startServer(t)
+	for _, tt := range []struct{ request, want string }{
+		// A wrong method is no createPet. A bad Prefer is refused, and not counted.
+		{request: "PUT /__admin/fault?code=503&operation=createPet",
+			want: `200 {"code":"503","operation":"createPet","matched":0,"applied":0}`},
+		{request: "BREW /v1/pets", want: "405 method_not_allowed\nAllow: GET, HEAD, POST"},
+		{request: "POST /v1/pets\nPrefer: code=1", want: "400 invalid_parameter: code is 1;…"},
+		{request: "POST /v1/pets {}\nPrefer: wait=1",
+			want: "503 service_unavailable\nRetry-After: 1"},
+		{request: "POST /v1/pets {}\nAuthorization: x", want: missingKey},
+		{request: "GET /__admin/fault",
+			want: `200 {"code":"503","operation":"createPet","matched":1,"applied":1}`},
+
+		// HEAD counts as GET, and a list that is refused counts. A wrong path has no operation.
+		{request: "PUT /__admin/fault?delay=0&operation=listPets",
+			want: `200 {"delay":"0","operation":"listPets","matched":0,"applied":0}`},
+		{request: "GET /v1/pets?limit=x", want: "400 invalid_parameter: limit is x;…"},
+		{request: "HEAD /v1/pets", want: "200"},
+		{request: "GET /v1/pets/.", want: "404 not_found"},
+		{request: "GET /__admin/fault",
+			want: `200 {"delay":"0","operation":"listPets","matched":2,"applied":2}`},
+
+		// Two are let through, and the fault is applied to two. One has its own delay.
+		{request: "PUT /__admin/fault?times=2&skip=2&code=418&answer-delay=0.0",
+			want: `200 {"code":"418","answer-delay":"0.0","skip":2,"times":2,"matched":0,"applied":0}`},
+		{request: "GET /v1/pets/", want: "404 not_found"},
+		{request: "GET /v1/pets", want: "200 []"},
+		{request: "GET /v1/nothing", want: teapot},
+		{request: "GET /v1/pets\nPrefer: delay=0", want: "200 []\nPreference-Applied: delay=0"},
+		{request: "GET /v1/pets", want: teapot},
+		{request: "GET /v1/pets", want: "200 []"},
+
+		// A PUT that is refused changes nothing.
+		{request: "PUT /__admin/fault?code=x", want: "400 invalid_parameter: code is x;…"},
+		{request: "GET /__admin/fault",
+			want: `200 {"code":"418","answer-delay":"0.0","skip":2,"times":2,"matched":5,"applied":2}`},
+		{request: "DELETE /__admin/fault", want: "204"},
+		{request: "GET /__admin/fault", want: "200 {}"},
+		{request: "DELETE /__admin/fault", want: "204"},
+	} {
+		s.expect(t, tt.request, tt.want)
+	}
 }
 
-// However many requests meet a standing fault at once, it strikes exactly those it should.
-func TestExactCounts(t *testing.T) {
-	const n = 100000 // requests of each of 8 clients
-	for times, want := range map[int64]int64{4 * n: 4 * n, 0: 5 * n} {
-		f, struck := must(parseStandingFault(url.Values{"code": {"503"}, "skip": {strconv.Itoa(3 * n)}})), new(atomic.Int64)
-		f.state.Times = times
-		together(8, func(int) {
-			for range n {
+// A list of codes is applied in order, each code to one request. The journal
+// has the one that was applied.
+func TestFaultList(t *testing.T) {
+	s := startServer(t)
+	put := "PUT /__admin/fault?code=503,lost,429&skip=1&operation=listPets&retry-after=7&delay=0"
+	parameters := `"code":"503,lost,429","delay":"0","retry-after":"7",` +
+		`"operation":"listPets","skip":1,"times":3`
+	s.expect(t, put, "200 {"+parameters+`,"matched":0,"applied":0}`)
+	s.expect(t, "GET /v1/pets/1", "404 not_found"+deprecated)
+	s.expect(t, "GET /v1/pets?n=0", "200 []")
+	s.expect(t, "GET /v1/pets?n=1", "503 service_unavailable\nRetry-After: 7")
+	s.expect(t, "GET /v1/pets?n=2\nPrefer: code=418", teapot+"\nPreference-Applied: code=418")
+	s.expect(t, "GET /v1/pets?n=3", connClosed)
+	s.expect(t, "GET /v1/pets?n=4", "429 too_many_requests\nRetry-After: 7")
+	s.expect(t, "GET /v1/pets?n=5", "200 []")
+	s.expect(t, "GET /__admin/fault", "200 {"+parameters+`,"matched":5,"applied":3}`)
+	const with = ", delay=0, retry-after=7"
+	s.expectJournal(t,
+		entry{Method: "GET", URL: "/v1/pets/1", Status: 404},
+		entry{Method: "GET", URL: "/v1/pets?n=0", Status: 200},
+		entry{Method: "GET", URL: "/v1/pets?n=1", Status: 503, Fault: "code=503" + with},
+		entry{Method: "GET", URL: "/v1/pets?n=2", Status: 418, Fault: "code=418"},
+		entry{Method: "GET", URL: "/v1/pets?n=3", Status: 0, Fault: "code=lost, delay=0"},
+		entry{Method: "GET", URL: "/v1/pets?n=4", Status: 429, Fault: "code=429" + with},
+		entry{Method: "GET", URL: "/v1/pets?n=5", Status: 200})
+
+	// A list may have each code, and a code more than once.
+	every := strings.Join(faultCodes, ",") + ",400,599,400"
+	s.expect(t, "PUT /__admin/fault?code="+every,
+		fmt.Sprintf(`200 {"code":"%s","times":%d,"matched":0,"applied":0}`, every, len(faultCodes)+3))
+	const words = "a status from 400 to 599, hangup, rst, lost, truncate, stall, drip or html"
+	for _, tt := range []struct{ query, message string }{
+		{query: "code=503,lost&times=2",
+			message: "times cannot be given with a list of codes, as each of them is applied once"},
+		{query: "code=503,", message: "code is empty; it must be " + words},
+		{query: "code=,503", message: "code is empty; it must be " + words},
+		{query: "code=503,,503", message: "code is empty; it must be " + words},
+		{query: "code=503,600", message: "code is 600; it must be " + words},
+		{query: "code=503,%20lost", message: "code is  lost; it must be " + words},
+		{query: "code=lost,hang", message: "code is hang; it must be " + words},
+		{query: "code=a+status+from+400+to+599",
+			message: "code is a status from 400 to 599; it must be " + words},
+		{query: "code=an+integer+from+400+to+599",
+			message: "code is an integer from 400 to 599; it must be " + words},
+		{query: "code=lost,drip&retry-after=7",
+			message: "retry-after needs a status as code, such as code=503"},
+		{query: "delay=1&retry-after=7",
+			message: "retry-after needs a status as code, such as code=503"},
+	} {
+		s.expect(t, "PUT /__admin/fault?"+tt.query, "400 invalid_parameter: "+tt.message)
+	}
+	s.expect(t, "GET /v1/pets\nPrefer: code=a status from 400 to 599",
+		"400 invalid_parameter: code is a status from 400 to 599; it must be "+words)
+}
+
+// Each code of a list is applied exactly once, however many requests come at
+// once.
+func TestFaultListAtOnce(t *testing.T) {
+	const clients = 64
+	s := startServer(t)
+	for range 10 {
+		s.do(t, "PUT /__admin/fault?code=503,lost,429,lost,rst&operation=listPets&skip=20")
+		var mu sync.Mutex
+		got := map[string]int{} // number of responses by their first line
+		concurrently(clients, func(int) {
+			list := firstLine(s.do(t, "GET /v1/pets").String())
+			pet := firstLine(s.do(t, "GET /v1/pets/0").String())
+			mu.Lock()
+			defer mu.Unlock()
+			got[list]++
+			got[pet]++
+		})
+		want := map[string]int{
+			"404 not_found: there is no pet 0":      clients,
+			"200 []":                                clients - 5,
+			"503 service_unavailable: " + simulated: 1,
+			"429 too_many_requests: " + simulated:   1,
+			connClosed:                              2,
+			connReset:                               1,
+		}
+		equal(t, "the number of responses of each kind", got, want)
+		matches(t, "the standing fault", s.do(t, "GET /__admin/fault").body,
+			`"skip":20,"times":5,"matched":64,"applied":5}`)
+	}
+}
+
+// However many requests come at once, the standing fault is applied to exactly
+// as many as it should be.
+func TestFaultCountsAtOnce(t *testing.T) {
+	const clients, each = 8, 100_000
+	for _, tt := range []struct{ times, want int64 }{
+		{times: 4 * each, want: 4 * each},
+		{times: 0, want: 5 * each}, // all but those that skip lets through
+	} {
+		query := url.Values{"code": {"503"}, "skip": {strconv.Itoa(3 * each)}}
+		f := must(parseStandingFault(query))(t)
+		f.state.Times = tt.times
+		var applied atomic.Int64
+		concurrently(clients, func(int) {
+			for range each {
 				if f.next("listPets") != (fault{}) {
-					struck.Add(1)
+					applied.Add(1)
 				}
 			}
 		})
-		got := []int64{struck.Load(), f.state.Applied, f.state.Matched}
-		equal(t, fmt.Sprint("struck, struck and met with times=", times), got, []int64{want, want, 8 * n})
+		what := fmt.Sprint("with times=", tt.times, ", the number of requests ")
+		equal(t, what+"with the fault", applied.Load(), tt.want)
+		equal(t, what+"applied", f.snapshot().Applied, tt.want)
+		equal(t, what+"matched", f.snapshot().Matched, clients*each)
 	}
 }
 
-// README: Seed and reset.
-
-// A seed keeps the ids that it gives; a pet without one gets the next. An error names the place.
-func TestReadSeed(t *testing.T) {
-	const anID, anArray = "; it must be an integer from 1 to 4611686018427387904", "; it must be a JSON array"
-	withID := func(id string) string { return `{"name":"","categoryId":1,"id":` + id + "}" }
-	for _, c := range []struct {
-		name, seed string
-		ids        []int64 // in the order of the list
-		err        string  // how it begins
-	}{
-		{name: "any order", seed: "[" + withID("7") + "," + pet + "," + withID("3") + "," + pet + "]",
-			ids: []int64{3, 7, 8, 9}},
-		{name: "the largest id", seed: "[" + withID("4611686018427387904") + "]", ids: []int64{1 << 62}},
-		{name: "a long pet", seed: "[" + withID("9"+strings.Repeat(" ", maxBody)) + "]", ids: []int64{9}},
-		{name: "nothing", err: "the seed is empty" + anArray},
-		{name: "null", seed: " null\n", err: "the seed is null" + anArray},
-		{name: "no name", seed: "[" + pet + `,{"id":1}]`, err: "pet 2: name is missing; it must be a string"},
-		{name: "an id of 0", seed: "[" + withID("0") + "]", err: "pet 1: id is 0" + anID},
-		{name: "an id beyond", seed: "[" + withID("4611686018427387905") + "]",
-			err: "pet 1: id is 4611686018427387905" + anID},
-		{name: "an id twice", seed: "[" + pet + "," + stored + "]", err: "pet 2: id 1 is taken by pet 1 of the seed"},
-		{name: "half of it", seed: "[" + pet, err: "the seed is not JSON: unexpected end of JSON input, " +
-			"at byte 28" + anArray + `, such as [{"name":"Rex","categoryId":7}]`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s, err := readSeed([]byte(c.seed))
-			holds(t, strings.HasPrefix(fmt.Sprint(err), cmp.Or(c.err, "<nil>")), "%v begins %s", err, c.err)
-			var ids []int64
-			for _, p := range allPets(cmp.Or(s, newStore())) {
-				ids = append(ids, p.id)
-				equal(t, "the pet with that id", s.get(p.id), p)
+// A PUT answers with the fault that it has set, whatever other clients do at
+// the same time. The handler is called directly, as requests over HTTP would
+// not come as close together.
+func TestSetFaultAtOnce(t *testing.T) {
+	handler := newTestService(nil).handler()
+	send := func(method, target string) string {
+		r := httptest.NewRequest(method, target, nil)
+		r.Header.Set("Authorization", "Bearer "+testKey)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	concurrently(64, func(i int) {
+		target := fmt.Sprint("/__admin/fault?code=503&times=", i+1)
+		want := fmt.Sprintf(`{"code":"503","times":%d,"matched":0,"applied":0}`+"\n", i+1)
+		for range 500 {
+			if got := send("PUT", target); got != want {
+				t.Errorf("PUT %s:\n got %swant %s", target, got, want)
 			}
-			equal(t, "ids", ids, c.ids)
-		})
-	}
+			send("GET", "/v1/pets") // which counts for whichever fault stands
+		}
+	})
 }
 
-// The pets of -seed are there at the start, and after a reset without a body. One with a body takes its pets.
-func TestSeed(t *testing.T) {
-	const ofFile = `{"id":5,"name":"of the file","categoryId":1,"status":"sold"}`
-	s := start(t, "-seed", tempFile(t, "["+ofFile+"]"))
-	const made6 = `201 {"id":6,"name":"a","categoryId":1}` + "\nLocation: /v1/pets/6"
-	s.expect(t, "GET /v1/pets", "200 ["+ofFile+"]")
-	s.expect(t, "POST /v1/pets "+pet, made6)
-	s.expect(t, `POST /__admin/reset [{"name":"x"}]`, "400 invalid_body: pet 1: categoryId is missing")
-	s.expect(t, "GET /v1/pets?status=sold", "200 ["+ofFile+"]")
-	s.expect(t, "POST /__admin/reset", "204")
-	s.expect(t, "POST /v1/pets "+pet, made6)
-	s.expect(t, "POST /__admin/reset ["+pet+"]", "204")
-	s.expect(t, "GET /v1/pets", "200 ["+stored+"]")
-	s.expect(t, "POST /__admin/reset", "204")
-	s.expect(t, "GET /v1/pets", "200 ["+ofFile+"]")
-	list := tempFile(t, s.do(t, "GET /v1/pets").body) // which is a seed too
-	start(t, "-seed", list).expect(t, "GET /v1/pets", "200 ["+ofFile+"]")
-	command{key: testKey, args: []string{"-seed", tempFile(t, "[5]")}}.ends(t, 1, "",
-		`petstore: \S+pets.json: pet 1: the pet is 5; it must be a JSON object, such as .*\n`)
-}
-
-// A request under way at a reset or stop waits no longer. It changes its own world, and not the next.
-func TestWorldEnds(t *testing.T) {
-	for name, c := range map[string]struct {
-		isLate  bool // whether the body comes when the world is over
-		latency time.Duration
-		fault   string // a standing one
-		want    string
-		added   bool // whether the pet is
+// When the standing fault is deleted, replaced or reset, or when the service
+// stops, the requests that it holds go on at once.
+func TestRelease(t *testing.T) {
+	for _, tt := range []struct {
+		fault, want string
+		performed   bool // whether the operation is performed before the release
 	}{
-		"latency":       {latency: time.Hour, want: made2, added: true},
-		"a body":        {isLate: true, want: made2, added: true},
-		"delay":         {fault: "delay=30", want: made2, added: true},
-		"answer-delay":  {fault: "answer-delay=30", want: made2, added: true},
-		"an error":      {fault: "code=418&delay=30", want: teapot},
-		"a hangup":      {fault: "code=hangup&delay=30", want: noAnswer},
-		"a lost answer": {fault: "code=lost&delay=30&answer-delay=30", want: noAnswer, added: true},
-		"a stall":       {fault: "code=stall", want: halfPet, added: true},
-		"a drip":        {fault: "code=drip", want: made2, added: true},
+		{fault: "delay=30", want: created2},
+		{fault: "delay=30&code=418", want: teapot},
+		{fault: "delay=30&code=hangup", want: connClosed},
+		{fault: "answer-delay=30", want: created2, performed: true},
+		{fault: "answer-delay=30&code=418", want: teapot},
+		{fault: "answer-delay=30&code=lost", want: connClosed, performed: true},
+		{fault: "delay=30&answer-delay=30&code=truncate", want: halfPet2},
+		{fault: "delay=30&answer-delay=30&code=stall", want: halfPet2},
+		{fault: "delay=30&answer-delay=30&code=drip", want: created2},
+		{fault: "delay=30&code=drip,lost", want: created2},
 	} {
-		for _, end := range []string{"reset", "stop"} {
-			t.Run(name+"/"+end, func(t *testing.T) {
+		for _, end := range []string{"reset", "stop", "delete", "replace"} {
+			t.Run(tt.fault+"/"+end, func(t *testing.T) {
 				t.Parallel()
-				stopping, stop := context.WithCancel(context.Background())
-				defer stop()
-				a := testService(must(readSeed([]byte("["+stored+"]"))), c.latency, stopping)
-				s, world := serveService(t, a), a.current.Load()
-				if c.fault != "" {
-					s.do(t, "PUT /__admin/fault?"+c.fault)
+				stopping := make(chan struct{})
+				svc := newTestService(newTestStore(t, "["+newPet+"]"))
+				svc.stopping = stopping
+				s := startService(t, svc)
+				world := svc.current.Load()
+				s.do(t, "PUT /__admin/fault?"+tt.fault)
+				begin := time.Now()
+				conn := s.send(t, "POST /v1/pets "+newPet)
+				s.waitMatched(t, 1)
+				if tt.performed {
+					isCreated := func() bool { return world.pets.get(2) != nil }
+					eventually(t, "the pet is in the store", isCreated)
 				}
-				conn := s.upload(t)
-				if !c.isLate {
-					conn.send("", pet)
-				}
-				if c.fault != "" {
-					s.untilMet(t)
-				}
-				if end == "stop" {
-					stop()
-				} else {
-					s.do(t, "POST /__admin/reset []")
-					s.do(t, "PUT /__admin/fault?code=503")
-				}
-				if c.isLate {
-					conn.send("", pet)
-				}
-				conn.read().check(t, "the answer", c.want)
 				_, total := world.journal.all()
-				equal(t, "requests in its journal", total, 1)
-				equal(t, "whether the pet is added", world.pets.get(2) != nil, c.added)
-				if end == "reset" {
-					s.recorded(t) // which is empty after the reset
-					s.expect(t, "GET /__admin/fault", `200 {"code":"503","matched":0,"applied":0}`)
-					equal(t, "pets of the next world", len(a.current.Load().pets.pets), 0)
+				equal(t, "the number of recorded requests before the end", total, 0)
+				endFault(t, s, end, stopping)
+				conn.read().check(t, "POST /v1/pets under "+tt.fault, tt.want)
+				if took := time.Since(begin); took >= wholeDrip {
+					t.Errorf("got the response after %v, want it when the fault ends", took)
 				}
 			})
 		}
 	}
 }
 
-// README: The journal. The log, and CORS.
-
-// The journal has each request and up to 1,000 bytes of its answer. For headers, see TestJournalLines.
-func TestJournal(t *testing.T) {
-	s, long := start(t, "-seed", tempFile(t, seedOf(40))), strings.Repeat("x", maxBody+1)
-	for _, c := range []struct {
-		send string
-		want entry // Error begins so; Method and URL are those of send
-	}{
-		{send: "GET /v1/pets?limit=5&x=%20%zz;+", want: entry{Status: 400, Error: "the query is malformed"}},
-		{send: "BREW /v1/pets <ü>\xff", want: entry{Status: 405, Body: "<ü>\ufffd", Error: "this path"}},
-		{send: "POST /pets " + pet, want: entry{Status: 404, Body: pet, Error: "no such path"}},
-		{send: "POST /v1 x\nAuthorization: Basic x", want: entry{Status: 401, Error: "send the API key"}},
-		{send: "GET /v1/pets\nPrefer: delay=0.05", want: entry{Status: 200, Fault: "delay=0.05"}},
-		{send: "POST /pets " + long + "\nTransfer-Encoding: chunked",
-			want: entry{Status: 413, Error: "the body is over 65536 bytes"}},
-	} {
-		s.do(t, "DELETE /__admin/requests")
-		answer, want := s.do(t, c.send).body, c.want
-		requests, _ := s.journal(t)
-		if len(requests) != 1 {
-			t.Fatalf("after %.100s, the journal has %d requests", c.send, len(requests))
-		}
-		got, age := requests[0], time.Since(requests[0].Time.Time)
-		holds(t, age < patience && got.Seconds <= age.Seconds()+0.001, "%v s since %v", got.Seconds, got.Time)
-		holds(t, strings.HasPrefix(got.Error, want.Error), "%q begins with %q", got.Error, want.Error)
-		parts := strings.Fields(c.send)
-		want.Method, want.URL, want.Error = parts[0], parts[1], got.Error
-		want.Answer = answer[:min(len(answer), 1000)]
-		equal(t, c.send, comparableOf(got), want)
+// The end of the standing fault releases all requests that it holds.
+func TestReleaseOfMany(t *testing.T) {
+	s := startServer(t)
+	s.do(t, "PUT /__admin/fault?delay=30&answer-delay=30")
+	var conns []*connection
+	for range 200 {
+		conns = append(conns, s.send(t, "GET /v1/pets"))
+	}
+	s.waitMatched(t, 200)
+	s.expect(t, "DELETE /__admin/fault", "204")
+	for _, conn := range conns {
+		conn.read().check(t, "GET /v1/pets", "200 []")
 	}
 }
 
-// Only clients are in the journal and in the log: to look on changes nothing.
-func TestJournalHasOnlyClients(t *testing.T) {
-	s := start(t, "-log")
-	for _, request := range []string{"GET /", "HEAD /", "GET /openapi.json", "POST /healthz", "GET /__admin",
-		"GET /__admin/requests\nAuthorization: x", "GET /%5F_admin/fault", "POST /__admin/reset",
-		"OPTIONS /v1/pets", "OPTIONS *", "GET /v1/pets" + byPage, "POST /v1/pets " + pet + byPage} {
+// Seeds, resets and worlds.
+
+// A seed keeps the ids that it gives, and a pet without an id gets the next.
+// Errors name the pet.
+func TestReadSeed(t *testing.T) {
+	const (
+		wantID    = "; it must be an integer from 1 to 4611686018427387904"
+		wantArray = `; it must be a JSON array, such as [{"name":"Rex","categoryId":7}]`
+	)
+	withID := func(id string) string { return `{"name":"","categoryId":1,"id":` + id + "}" }
+	for _, tt := range []struct {
+		name, seed string
+		ids        []int64 // of the pets, in the order of the list
+		err        string
+	}{
+		{name: "any order",
+			seed: "[" + withID("7") + "," + newPet + "," + withID("3") + "," + newPet + "]",
+			ids:  []int64{3, 7, 8, 9}},
+		{name: "largest id", seed: "[" + withID("4611686018427387904") + "]",
+			ids: []int64{1 << 62}},
+		{name: "long pet", seed: "[" + withID("9"+strings.Repeat(" ", maxBody)) + "]",
+			ids: []int64{9}},
+		{name: "no pets", seed: " [ ]\n"},
+		{name: "empty", seed: "", err: "the seed is empty" + wantArray},
+		{name: "null", seed: " null\n", err: "the seed is null" + wantArray},
+		{name: "no name", seed: "[" + newPet + `,{"id":1}]`,
+			err: "pet 2: name is missing; it must be a string"},
+		{name: "id 0", seed: "[" + withID("0") + "]", err: "pet 1: id is 0" + wantID},
+		{name: "id too large", seed: "[" + withID("4611686018427387905") + "]",
+			err: "pet 1: id is 4611686018427387905" + wantID},
+		{name: "id given twice",
+			seed: "[" + withID("4") + "," + withID("9") + "," + withID("4") + "]",
+			err:  "pet 3: id 4 is taken by pet 1 of the seed"},
+		{name: "id taken by a pet without one",
+			seed: "[" + withID("4") + "," + newPet + "," + withID("5") + "]",
+			err:  "pet 3: id 5 is taken by pet 2 of the seed"},
+		{name: "cut short", seed: "[" + newPet,
+			err: "the seed is not JSON: unexpected end of JSON input, at byte 28" + wantArray},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := readSeed([]byte(tt.seed))
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Errorf("got the error %v, want %s", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []int64
+			for _, p := range allPets(s) {
+				ids = append(ids, p.id)
+				equal(t, fmt.Sprint("the pet with id ", p.id), s.get(p.id), p)
+			}
+			equal(t, "the ids", ids, tt.ids)
+		})
+	}
+}
+
+// The pets of -seed are in the store at the start, and after a reset without a
+// body. A reset with a body takes the pets of the body.
+func TestSeedAndReset(t *testing.T) {
+	const seeded = `{"id":5,"name":"of the file","categoryId":1,"status":"sold"}`
+	const created6 = `201 {"id":6,"name":"a","categoryId":1}` + "\nLocation: /v1/pets/6"
+	s := startServer(t, "-seed", tempFile(t, "["+seeded+"]"))
+	for _, tt := range []struct{ request, want string }{
+		{request: "GET /v1/pets", want: "200 [" + seeded + "]"},
+		{request: "POST /v1/pets " + newPet, want: created6},
+
+		// A reset that is refused changes nothing.
+		{request: `POST /__admin/reset [{"name":"x"}]`,
+			want: "400 invalid_body: pet 1: categoryId is missing; it must be an integer"},
+		{request: "GET /v1/pets/6", want: `200 {"id":6,"name":"a","categoryId":1}` + deprecated},
+
+		{request: "POST /__admin/reset", want: "204"},
+		{request: "GET /v1/pets", want: "200 [" + seeded + "]"},
+		{request: "POST /v1/pets " + newPet, want: created6},
+		{request: "POST /__admin/reset [" + newPet + "]", want: "204"},
+		{request: "GET /v1/pets", want: list1},
+		{request: "POST /__admin/reset", want: "204"},
+		{request: "GET /v1/pets", want: "200 [" + seeded + "]"},
+	} {
+		s.expect(t, tt.request, tt.want)
+	}
+
+	list := tempFile(t, s.do(t, "GET /v1/pets").body) // a response of listPets is a seed, too
+	startServer(t, "-seed", list).expect(t, "GET /v1/pets", "200 ["+seeded+"]")
+	bad := command{key: testKey, args: []string{"-seed", tempFile(t, "[5]")}}
+	bad.expectExit(t, 1, "",
+		`petstore: \S+pets.json: pet 1: the pet is 5; it must be a JSON object, such as .*\n`)
+}
+
+// A seed file over the bound is refused without being read whole.
+func TestLargeSeedFile(t *testing.T) {
+	t.Parallel()
+	file := tempFile(t, "[")
+	if err := os.Truncate(file, 6<<30); err != nil { // sparse: it takes no room on the disk
+		t.Skip("cannot make a sparse file: ", err)
+	}
+	cmd := petstoreCommand("-seed", file)
+	cmd.Env = append(cmd.Env, "PETSTORE_TEST_CHILD=memory")
+	out, _ := cmd.CombinedOutput() // which takes long on a busy machine
+	pattern := `^petstore: \S+: the seed is over 134217728 bytes\nbytes of memory: (\d+)\n$`
+	m := regexp.MustCompile(pattern).FindStringSubmatch(string(out))
+	if m == nil {
+		t.Fatalf("the output: got %q, want the size that a seed may have, and the memory", out)
+	}
+	if mib := atoi(t, m[1]) >> 20; mib >= 700 {
+		t.Errorf("it took %d MiB of memory, want less than 700", mib)
+	}
+}
+
+// A request in flight at a reset or a stop no longer waits. It changes its own
+// world, and not the next.
+func TestWorldEnds(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		latency time.Duration
+		fault   string // of the standing fault, if there is one
+		isLate  bool   // whether the body arrives after the end of the world
+		want    string
+		creates bool // whether the request creates a pet
+	}{
+		{name: "latency", latency: time.Hour, want: created2, creates: true},
+		{name: "late body", isLate: true, want: created2, creates: true},
+		{name: "delay", fault: "delay=30", want: created2, creates: true},
+		{name: "answer-delay", fault: "answer-delay=30", want: created2, creates: true},
+		{name: "error", fault: "code=418&delay=30", want: teapot},
+		{name: "hangup", fault: "code=hangup&delay=30", want: connClosed},
+		{name: "lost", fault: "code=lost&delay=30&answer-delay=30",
+			want: connClosed, creates: true},
+		{name: "stall", fault: "code=stall", want: halfPet2, creates: true},
+		{name: "drip", fault: "code=drip", want: created2, creates: true},
+	} {
+		for _, end := range []string{"reset", "stop"} {
+			t.Run(tt.name+"/"+end, func(t *testing.T) {
+				t.Parallel()
+				stopping := make(chan struct{})
+				svc := newTestService(newTestStore(t, "["+newPet+"]"))
+				svc.latency, svc.stopping = tt.latency, stopping
+				s := startService(t, svc)
+				world := svc.current.Load()
+				if tt.fault != "" {
+					s.do(t, "PUT /__admin/fault?"+tt.fault)
+				}
+				conn := s.startCreate(t)
+				if !tt.isLate {
+					conn.write(newPet)
+				}
+				if tt.fault != "" {
+					s.waitMatched(t, 1)
+				}
+				if end == "stop" {
+					close(stopping)
+				} else {
+					s.expect(t, "POST /__admin/reset []", "204")
+					s.do(t, "PUT /__admin/fault?code=503")
+				}
+				if tt.isLate {
+					conn.write(newPet)
+				}
+				conn.read().check(t, "POST /v1/pets", tt.want)
+
+				_, total := world.journal.all()
+				equal(t, "the number of requests in the journal of its world", total, 1)
+				equal(t, "pet 2 is in its world", world.pets.get(2) != nil, tt.creates)
+				if end == "reset" {
+					s.expect(t, "GET /__admin/requests", emptyJournal)
+					s.expect(t, "GET /__admin/fault", `200 {"code":"503","matched":0,"applied":0}`)
+					next := svc.current.Load()
+					equal(t, "the number of pets in the next world", len(next.pets.pets), 0)
+				}
+			})
+		}
+	}
+}
+
+// The journal, the log and CORS.
+
+// The journal has each request, and up to 1,000 bytes of the answer. For the
+// headers, see TestJournalFormat.
+func TestJournal(t *testing.T) {
+	s := startServer(t, "-seed", tempFile(t, seedOf(40)))
+	tooLong := strings.Repeat("x", maxBody+1)
+	for _, tt := range []struct {
+		request string
+		want    entry // without the method and the URL; Error is a beginning
+	}{
+		{request: "GET /v1/pets?limit=5&x=%20%zz;+",
+			want: entry{Status: 400, Error: "the query is malformed"}},
+		{request: "GET /v1/pets?limit=40",
+			want: entry{Status: 200}},
+		{request: "BREW /v1/pets <ü>\xff",
+			want: entry{Status: 405, Body: "<ü>\ufffd", Error: "this path allows"}},
+		{request: "POST /pets " + newPet,
+			want: entry{Status: 404, Body: newPet, Error: "no such path"}},
+		{request: "POST /v1 x\nAuthorization: Basic x",
+			want: entry{Status: 401, Error: "send the API key"}},
+		{request: "GET /v1/pets\nPrefer: delay=0.05",
+			want: entry{Status: 200, Fault: "delay=0.05"}},
+		{request: "POST /pets " + tooLong + "\nTransfer-Encoding: chunked",
+			want: entry{Status: 413, Error: "the body is over 65536 bytes"}},
+	} {
+		s.expect(t, "DELETE /__admin/requests", "204")
+		answer := s.do(t, tt.request).body
+		got := s.journal(t, 1)[0]
+
+		age := time.Since(got.Time.Time)
+		if age > patience || got.Seconds > age.Seconds()+0.001 {
+			t.Errorf("%.100s: got %v seconds since %v, which was %v ago",
+				tt.request, got.Seconds, got.Time, age)
+		}
+		if !strings.HasPrefix(got.Error, tt.want.Error) {
+			t.Errorf("%.100s: got the error %q, want %q…", tt.request, got.Error, tt.want.Error)
+		}
+		words := strings.Fields(tt.request)
+		want := tt.want
+		want.Method, want.URL, want.Error = words[0], words[1], got.Error
+		want.Answer = answer[:min(len(answer), 1000)]
+		equal(t, "the journal's entry of "+tt.request, withoutTimes(got), want)
+	}
+}
+
+// The journal and the log have the requests of clients only, so that observing
+// the service does not disturb them.
+func TestRequestsNotRecorded(t *testing.T) {
+	s := startServer(t, "-log")
+	for _, request := range []string{
+		"GET /", "HEAD /", "GET /openapi.json", "POST /healthz",
+		"GET /__admin", "GET /__admin/requests\nAuthorization: x", "GET /%5F_admin/fault",
+		"POST /__admin/reset", "OPTIONS /v1/pets", "OPTIONS *",
+		"GET /v1/pets" + observer, "POST /v1/pets " + newPet + observer,
+		"GET /v1/pets\nAuthorization: x" + observer, "GET /v1/nothing" + observer,
+	} {
 		s.do(t, request)
-		s.recorded(t)
+		s.expect(t, "GET /__admin/requests", emptyJournal)
 	}
 	s.do(t, "GET /healthz/")
 	s.do(t, "GET /v1/pets/1\nPrefer: delay=0")
-	s.recorded(t, entry{Method: "GET", URL: "/healthz/", Status: 404},
+	s.expectJournal(t,
+		entry{Method: "GET", URL: "/healthz/", Status: 404},
 		entry{Method: "GET", URL: "/v1/pets/1", Status: 200, Fault: "delay=0"})
 	s.stop()
-	equal(t, "requests in the log", strings.Count(s.stderr.String(), "msg=request"), 2)
+	logged := strings.Count(s.stderr.String(), "msg=request")
+	equal(t, "the number of requests in the log", logged, 2)
 }
 
-// The journal is in the order of the answers, not in that of the requests.
+// Neither a fault nor -latency applies to an observer, and an observer uses up
+// no fault. It needs the key.
+func TestObserver(t *testing.T) {
+	svc := newTestService(nil)
+	svc.latency = time.Hour
+	s := startService(t, svc)
+	const fault = `200 {"code":"503,hangup","times":2,"matched":0,"applied":0}`
+	s.expect(t, "PUT /__admin/fault?code=503,hangup", fault)
+	for _, tt := range []struct{ request, want string }{
+		{request: "GET /v1/pets\nPetstore-Observer: page", want: "200 []"},
+		{request: "HEAD /v1/pets\npetstore-observer:", want: "200"},
+		{request: "POST /v1/pets {}\nPetstore-Observer: 0", want: missingName},
+		{request: "GET /v1/pets\nPrefer: code=hangup" + observer, want: "200 []"},
+		{request: "GET /v1/pets\nPrefer: code=x" + observer, want: "200 []"},
+		{request: "GET /v1/nothing" + observer, want: "404 not_found"},
+		{request: "GET /v1/pets/1" + observer,
+			want: "404 not_found: there is no pet 1" + deprecated},
+		{request: "GET /v1/pets\nAuthorization: x" + observer, want: missingKey},
+		{request: "GET /v1/pets\nAuthorization: Bearer x" + observer, want: wrongKey},
+	} {
+		s.expect(t, tt.request, tt.want)
+	}
+	s.expect(t, "GET /__admin/fault", fault)
+	s.expect(t, "GET /__admin/requests", emptyJournal)
+}
+
+// The journal is in the order of the answers, not of the requests.
 func TestJournalOrder(t *testing.T) {
-	s := start(t)
+	s := startServer(t)
 	s.do(t, "PUT /__admin/fault?delay=30&times=1")
-	slow := s.dial(t, "GET /v1/pets?slow"+withKey+"\n")
-	s.untilMet(t)
+	slow := s.send(t, "GET /v1/pets?slow")
+	s.waitMatched(t, 1)
 	s.expect(t, "GET /v1/pets?quick", "200 []")
 	slow.Close()
-	s.untilRecorded(t, 2)
-	s.recorded(t, entry{Method: "GET", URL: "/v1/pets?quick", Status: 200},
-		entry{Method: "GET", URL: "/v1/pets?slow", Fault: "delay=30"})
+	s.expectJournal(t,
+		entry{Method: "GET", URL: "/v1/pets?quick", Status: 200},
+		entry{Method: "GET", URL: "/v1/pets?slow", Status: 0, Fault: "delay=30"})
 }
 
-// With a total, the journal waits for that many requests. A reset, a stop and a client that leaves end the wait.
-func TestJournalWaits(t *testing.T) {
-	stopping, stop := context.WithCancel(context.Background())
-	defer stop()
-	svc := testService(newStore(), 0, stopping)
-	s := serveService(t, svc)
-	wait := func(total int) <-chan reply {
-		answer, w := make(chan reply, 1), svc.current.Load()
-		go func() { answer <- s.do(t, fmt.Sprint("GET /__admin/requests?total=", total)) }()
-		eventually(t, "a waiting request", func() bool {
-			w.journal.mu.Lock()
-			defer w.journal.mu.Unlock()
-			return len(w.journal.waiting) > 0
-		})
-		return answer
+// With total, the journal waits for that many requests. A reset, a stop and a
+// client that leaves end the wait.
+func TestJournalTotal(t *testing.T) {
+	stopping := make(chan struct{})
+	svc := newTestService(nil)
+	svc.stopping = stopping
+	s := startService(t, svc)
+	for _, total := range []string{"-1", "x", "", "1.0", "9223372036854775808"} {
+		s.expect(t, "GET /__admin/requests?total="+total,
+			"400 invalid_parameter: total is "+cmp.Or(total, "empty")+"; it must be an integer…")
 	}
-	for _, total := range []string{"-1", "x", "", "1.0"} {
-		s.expect(t, "GET /__admin/requests?total="+total, "400 invalid_parameter: total is ")
+	s.expect(t, "GET /__admin/requests?total=0", emptyJournal)
+
+	waiting := func() int { // the number of requests that wait
+		j := &svc.current.Load().journal
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return len(j.waiting)
 	}
-	s.expect(t, "GET /__admin/requests?total=0", `200 {"requests":[\n],"meta":{"total":0}}`)
+	// wait asks for the journal, and returns when the service waits.
+	wait := func(total int64) *connection {
+		conn := s.send(t, fmt.Sprint("GET /__admin/requests?total=", total))
+		eventually(t, "the service waits", func() bool { return waiting() == 1 })
+		return conn
+	}
+	expectTotal := func(what string, resp response, total int) {
+		t.Helper()
+		matches(t, what, resp.body, fmt.Sprintf(`"meta":\{"total":%d\}`, total))
+	}
+
 	two := wait(2)
 	s.do(t, "GET /v1/pets")
-	s.do(t, "GET /v1/pets"+byPage)
-	if len(two) > 0 {
-		t.Error("got an answer after one request, want it after two")
+	s.do(t, "GET /v1/pets"+observer)
+	equal(t, "the number of waiting requests after one of two", waiting(), 1)
+	s.do(t, "GET /v1/pets")
+	expectTotal("total=2 after two requests", two.read(), 2)
+	expectTotal("total=1 after two requests", s.do(t, "GET /__admin/requests?total=1"), 2)
+
+	// A DELETE starts again at 0. The request goes on waiting.
+	three := wait(3)
+	s.expect(t, "DELETE /__admin/requests", "204")
+	for range 3 {
+		s.do(t, "GET /v1/pets")
+	}
+	expectTotal("total=3, three requests after a DELETE", three.read(), 3)
+
+	left := wait(9)
+	left.CloseWrite()
+	left.read().check(t, "total=9 of a client that leaves", connClosed)
+	equal(t, "the number of waiting requests after the client left", waiting(), 0)
+
+	old := wait(4)
+	s.expect(t, "POST /__admin/reset", "204")
+	expectTotal("total=4 after a reset", old.read(), 3)
+	one := wait(1)
+	s.do(t, "GET /v1/pets")
+	expectTotal("total=1 after a reset and a request", one.read(), 1)
+
+	last := wait(2)
+	close(stopping)
+	expectTotal("total=2 after a stop", last.read(), 1)
+}
+
+// Any number of clients may wait at once.
+func TestJournalTotalAtOnce(t *testing.T) {
+	s := startServer(t)
+	var conns []*connection
+	for i := range 50 {
+		conns = append(conns, s.send(t, fmt.Sprint("GET /__admin/requests?total=", i%2+2)))
 	}
 	s.do(t, "GET /v1/pets")
-	matches(t, receive(t, "the answer", two).body, `"meta":\{"total":2\}`)
-	matches(t, s.do(t, "GET /__admin/requests?total=1").body, `"meta":\{"total":2\}`)
-	three := wait(3)
-	s.do(t, "POST /__admin/reset")
-	matches(t, receive(t, "the answer after a reset", three).body, `"meta":\{"total":2\}`)
-	one := wait(1)
-	stop()
-	matches(t, receive(t, "the answer after a stop", one).body, `"meta":\{"total":0\}`)
+	s.do(t, "GET /v1/pets")
+	s.do(t, "GET /v1/pets")
+	for i, conn := range conns {
+		matches(t, fmt.Sprint("the journal with total=", i%2+2), conn.read().body, `"total":[23]\}`)
+	}
 }
 
-// The journal is one JSON object with a line for each request, so that grep can count.
-func TestJournalLines(t *testing.T) {
-	s := start(t)
+// The journal names what the operation ignored: query parameters, sorted, and
+// then members of the body, sorted.
+func TestJournalIgnored(t *testing.T) {
+	s := startServer(t)
+	for _, tt := range []struct {
+		request string
+		want    []string
+	}{
+		{request: "GET /v1/pets?limit=1&after=1&status=sold"},
+		{request: "POST /v1/pets " + `{"name":"a","categoryId":1,"status":"sold"}`},
+		{request: "GET /v1/pets?stauts=sold&b&a=1&b=2&%61b=",
+			want: []string{"a", "ab", "b", "stauts"}},
+		{request: "GET /v1/pets?limit=x&Limit=1", want: []string{"Limit"}},
+		{request: "GET /v1/pets/1?limit=1&after=1", want: []string{"after", "limit"}},
+		{request: "GET /v1/pets/99?x", want: []string{"x"}},
+		{request: "GET /v1/store/orders?x", want: []string{"x"}},
+		{request: "POST /v1/pets?z&limit=1 " +
+			`{"status":"sold","id":7,"b":1,"Status":1,"name":"","a":1,"a":2,"categoryId":1}`,
+			want: []string{"limit", "z", "Status", "a", "b", "id"}},
+		{request: `POST /v1/pets?x {"id":7}`, want: []string{"x", "id"}},
+		{request: `POST /v1/pets?x {"id":7`, want: []string{"x"}},
+		{request: `POST /v1/pets?x {"id":7}` + "\nContent-Type: x", want: []string{"x"}},
+		{request: "GET /v1/nothing?x"},
+		{request: "BREW /v1/pets?x"},
+		{request: "GET /v1/pets?x\nPrefer: code=503"},
+		{request: "GET /v1/pets?x\nPrefer: code=lost", want: []string{"x"}},
+	} {
+		s.expect(t, "DELETE /__admin/requests", "204")
+		s.do(t, tt.request)
+		equal(t, "ignored of "+tt.request, s.journal(t, 1)[0].Ignored, tt.want)
+	}
+	s.do(t, "DELETE /__admin/requests")
+	s.do(t, "GET /v1/pets?limit=1")
+	if body := s.do(t, "GET /__admin/requests").body; strings.Contains(body, "ignored") {
+		t.Errorf("got the member ignored, want none: %s", body)
+	}
+}
+
+// The journal is a JSON object with a line for each request, so that grep can
+// count.
+func TestJournalFormat(t *testing.T) {
+	s := startServer(t)
 	s.do(t, `POST /v1/pets {"name":"<\u000a>","categoryId":1}`+
 		"\nx-a: 1\nX-A:2, 3\nTransfer-Encoding: chunked\nx-a:")
-	s.dial(t, "GET /v1/pets/9 HTTP/1.0\nAuthorization: Bearer "+testKey+"\n\n").read() // which has no Host
-	text := s.do(t, "GET /__admin/requests").body
-	text = regexp.MustCompile(`\d{4}(-\d\d){2}T\d\d(:\d\d){2}\.\d{3}Z`).ReplaceAllString(text, "TIME")
-	text = regexp.MustCompile(`"seconds":\d+(\.\d{1,3})?\b`).ReplaceAllString(text, `"seconds":0`)
-	equal(t, "the journal", text, `{"requests":[
-{"time":"TIME","method":"POST","url":"/v1/pets","headers":{"Authorization":"Bearer <API_KEY>",`+
-		`"Host":"petstore","Transfer-Encoding":"chunked","X-A":"1, 2, 3, "},"body":"{\"name\":\"<\\u000a>\",`+
-		`\"categoryId\":1}","status":201,"seconds":0,"answer":"{\"id\":1,\"name\":\"<\\n>\",`+
-		`\"categoryId\":1}\n"},
-{"time":"TIME","method":"GET","url":"/v1/pets/9","headers":{"Authorization":"Bearer <API_KEY>"},"body":"",`+
-		`"status":404,"seconds":0,"answer":"{\"code\":\"not_found\",\"message\":\"there is no pet 9\",`+
-		`\"status\":404}\n","error":"there is no pet 9"}
+	withoutHost := "GET /v1/pets/9?x=%20 HTTP/1.0\nAuthorization: Bearer " + testKey + "\n\n"
+	s.sendRaw(t, withoutHost).read()
+	got := s.do(t, "GET /__admin/requests").body
+	times := regexp.MustCompile(`\d{4}(-\d\d){2}T\d\d(:\d\d){2}\.\d{3}Z`)
+	got = times.ReplaceAllString(got, "TIME")
+	seconds := regexp.MustCompile(`"seconds":\d+(\.\d{1,3})?\b`)
+	got = seconds.ReplaceAllString(got, `"seconds":SECONDS`)
+	want := `{"requests":[
+{"time":"TIME","method":"POST","url":"/v1/pets",` +
+		`"headers":{"Authorization":"Bearer <API_KEY>","Host":"petstore",` +
+		`"Transfer-Encoding":"chunked","X-A":"1, 2, 3, "},` +
+		`"body":"{\"name\":\"<\\u000a>\",\"categoryId\":1}","status":201,"seconds":SECONDS,` +
+		`"answer":"{\"id\":1,\"name\":\"<\\n>\",\"categoryId\":1}\n"},
+{"time":"TIME","method":"GET","url":"/v1/pets/9?x=%20",` +
+		`"headers":{"Authorization":"Bearer <API_KEY>"},"body":"","status":404,"seconds":SECONDS,` +
+		`"answer":"{\"code\":\"not_found\",\"message\":\"there is no pet 9\",\"status\":404}\n",` +
+		`"error":"there is no pet 9","ignored":["x"]}
 ],"meta":{"total":2}}
-`)
+`
+	equal(t, "the journal", got, want)
 	s.expect(t, "DELETE /__admin/requests", "204")
-	s.expect(t, "GET /__admin/requests", `200 {"requests":[\n],"meta":{"total":0}}`)
+	s.expect(t, "GET /__admin/requests", emptyJournal)
 }
 
-// The journal keeps the last 1,000 requests, and 4 MiB of them to the byte. What was read stays as it was.
+// The journal keeps the last 1,000 requests, and 4 MiB of them to the byte.
+// What was read from it does not change.
 func TestJournalBounds(t *testing.T) {
 	var j journal
 	for i := range maxJournal + 3 {
 		j.add(entry{URL: fmt.Sprint("/", i)})
 	}
 	entries, total := j.all()
-	equal(t, "requests", []int{len(entries), int(total)}, []int{1000, 1003})
-	j.add(entry{}) // which changes nothing that was read
-	equal(t, "the first and the last", []string{entries[0].URL, entries[999].URL}, []string{"/3", "/1002"})
-	e, size := entry{Headers: map[string]string{"X": "yz"}}, 3+100 // a header counts 100 bytes more
-	for i, fields := 0, reflect.ValueOf(&e).Elem(); i < fields.NumField(); i++ {
+	equal(t, "the number of entries", len(entries), 1000)
+	equal(t, "the total", total, 1003)
+	j.add(entry{})
+	equal(t, "the first entry", entries[0].URL, "/3")
+	equal(t, "the last entry", entries[999].URL, "/1002")
+
+	// An entry with ten bytes in each string counts these, and 100 for a header or a name.
+	e := entry{Headers: map[string]string{"X": "yz"}, Ignored: []string{"stauts"}}
+	size := len("X") + len("yz") + 100 + len("stauts") + 100
+	fields := reflect.ValueOf(&e).Elem()
+	for i := range fields.NumField() {
 		if fields.Field(i).Kind() == reflect.String {
 			fields.Field(i).SetString("0123456789")
 			size += 10
 		}
 	}
-	for over, kept := range []int{2, 1} { // by how many bytes both are over 4 MiB, and how many are kept
+	for _, tt := range []struct{ over, kept int }{
+		{over: 0, kept: 2},
+		{over: 1, kept: 1},
+	} {
 		j.clear()
-		j.add(entry{Body: strings.Repeat("x", 4<<20-size+over)})
+		j.add(entry{Body: strings.Repeat("x", 4<<20-size+tt.over)})
 		j.add(e)
 		entries, total := j.all()
-		equal(t, fmt.Sprint("kept of two, ", over, " bytes over"), []int{len(entries), int(total)}, []int{kept, 2})
+		what := fmt.Sprint("the number of entries, ", tt.over, " bytes over the bound")
+		equal(t, what, len(entries), tt.kept)
+		equal(t, "the total of two", total, 2)
 	}
 }
 
-// The key is hidden wherever it occurs.
+// In an Authorization header, <API_KEY> stands for the key wherever it occurs.
 func TestHideKey(t *testing.T) {
-	equal(t, "twice", hideKey("Bearer key, Basic key", "key"), "Bearer <API_KEY>, Basic <API_KEY>")
-	equal(t, "with blanks", hideKey("bearer   key ", "key"), "bearer   <API_KEY> ")
-	equal(t, "as the scheme", hideKey("key, Bearer x", "key"), "<API_KEY>, Bearer x")
-	equal(t, "behind a tab", hideKey("Bearer\tkey", "key"), "Bearer\t<API_KEY>")
-	equal(t, "in quotes", hideKey(`Bearer token="key";`, "key"), `Bearer token="<API_KEY>";`)
-	equal(t, "without a scheme", hideKey("key", "key"), "<API_KEY>")
+	for _, tt := range []struct{ header, key, want string }{
+		{header: "Bearer key, Basic key", key: "key", want: "Bearer <API_KEY>, Basic <API_KEY>"},
+		{header: "bearer   key ", key: "key", want: "bearer   <API_KEY> "},
+		{header: "Bearer\tkey", key: "key", want: "Bearer\t<API_KEY>"},
+		{header: "key, Bearer x", key: "key", want: "<API_KEY>, Bearer x"},
+		{header: `Bearer token="key";`, key: "key", want: `Bearer token="<API_KEY>";`},
+		{header: "key", key: "key", want: "<API_KEY>"},
+		{header: "Bearer other", key: "key", want: "Bearer other"},
+	} {
+		got := hideKey(tt.header, tt.key)
+		equal(t, fmt.Sprintf("hideKey(%q, %q)", tt.header, tt.key), got, tt.want)
+	}
 }
 
-// The log has a line for each request, with what went wrong and the fault.
+// With -log, the log has a line for each request, with what went wrong and the
+// fault. It has no headers.
 func TestLog(t *testing.T) {
-	s := start(t, "-log")
-	for _, request := range []string{"GET /v1/pets?limit=5", "GET /v1/pets/1?%0A=%22",
-		"GET /v1\nPrefer: code=hangup", "GET /v1\nPrefer: code=418"} {
-		s.do(t, request)
-	}
+	s := startServer(t, "-log")
+	s.do(t, "GET /v1/pets?limit=5")
+	s.do(t, "GET /v1/pets/1?%0A=%22")
+	s.do(t, "GET /v1\nPrefer: code=hangup")
+	s.do(t, "GET /v1\nPrefer: code=418")
 	s.stop()
-	log := regexp.MustCompile(`(?m)^time=\S+ |\Aa page for .*\n`).ReplaceAllString(s.stderr.String(), "")
-	equal(t, "the log", log, `level=INFO msg=request method=GET url="/v1/pets?limit=5" status=200
+	log := regexp.MustCompile(`(?m)^time=\S+ `).ReplaceAllString(s.stderr.String(), "")
+	want := "a page for browsers is at http://" + s.addr + "/\n" +
+		`level=INFO msg=request method=GET url="/v1/pets?limit=5" status=200
 level=INFO msg=request method=GET url="/v1/pets/1?%0A=%22" status=404 error="there is no pet 1"
 level=INFO msg=request method=GET url=/v1 status=0 fault="code=hangup"
-level=INFO msg=request method=GET url=/v1 status=418 error="`+simulated+`" fault="code=418"
+level=INFO msg=request method=GET url=/v1 status=418 error="` + simulated + `" fault="code=418"
 level=INFO msg="stopping; a second signal ends the process at once" limit=10s
-`)
+`
+	equal(t, "the log", log, want)
 }
 
-// A standard error that is closed hinders neither the start nor the end.
-func TestStderrClosed(t *testing.T) {
-	r, w, _ := os.Pipe()
-	r.Close()
-	cmd := child()
-	cmd.Stderr = w
-	p := launch(t, cmd)
-	p.expect(t, "GET /v1/pets", "200 []")
-	p.expect(t, "GET /v1/pets", "200 []") // though the log's line of the first has failed
+// Away from a terminal, and with a key given, standard error stays empty,
+// whatever clients do and however many services run.
+func TestStderrStaysEmpty(t *testing.T) {
+	use := func(s *testServer) {
+		for _, request := range []string{
+			"GET /v1/pets", "POST /v1/pets {", "BREW /v1", "GET /v1\nAuthorization: x",
+			"POST /v1/pets\nContent-Length: 65537", "GET /v1/pets\nPrefer: code=hangup",
+			"GET /v1/pets\nPrefer: code=rst", "GET /v1/pets\nPrefer: code=truncate",
+			"GET /v1/pets\nPrefer: code=html", "PUT /__admin/fault?code=x", "POST /__admin/reset",
+		} {
+			s.do(t, request)
+		}
+	}
+	concurrently(30, func(int) {
+		s := startServer(t)
+		use(s)
+		s.stop()
+		equal(t, "stderr of one of thirty services", s.stderr.String(), "")
+	})
+
+	p := startProcess(t, petstoreCommand())
+	use(p.testServer)
 	p.cmd.Process.Signal(syscall.SIGTERM)
-	p.ends(t, "<nil>")
+	p.expectExit(t, "<nil>")
+	equal(t, "stderr of a process", p.stderr.String(), "")
 }
 
-// Web pages of every origin read every answer, and the headers that they need.
+// Requests are logged by default if standard error is a terminal. Any character
+// device but the null device counts as one.
+func TestLogDefault(t *testing.T) {
+	pipe, _, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	file := must(os.Open(tempFile(t, "")))(t)
+	defer file.Close()
+	null := must(os.Open(os.DevNull))(t)
+	defer null.Close()
+	for _, tt := range []struct {
+		name   string
+		stderr io.Writer
+		args   []string
+		want   bool
+	}{
+		{name: "buffer", stderr: new(lockedBuffer), want: false},
+		{name: "pipe", stderr: pipe, want: false},
+		{name: "file", stderr: file, want: false},
+		{name: "null device", stderr: null, want: false},
+		{name: "pipe with -log", stderr: pipe, args: []string{"-log"}, want: true},
+	} {
+		opts, err := parseFlags(tt.args, tt.stderr)
+		if err != nil || opts.log != tt.want {
+			t.Errorf("%s: got -log %v and the error %v, want %v", tt.name, opts.log, err, tt.want)
+		}
+	}
+
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0) // one side of a pseudo-terminal
+	if err != nil {
+		t.Skip("there is no /dev/ptmx")
+	}
+	defer terminal.Close()
+	opts, _ := parseFlags(nil, terminal)
+	equal(t, "-log for a terminal", opts.log, true)
+	opts, _ = parseFlags([]string{"-log=false"}, terminal)
+	equal(t, "-log=false for a terminal", opts.log, false)
+}
+
+// The service starts, answers and stops even if standard error is closed.
+func TestStderrClosed(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	cmd := petstoreCommand("-log")
+	cmd.Stderr = w
+	p := startProcess(t, cmd)
+	p.expect(t, "GET /v1/pets", "200 []")
+	p.expect(t, "GET /v1/pets", "200 []") // although the first could not be logged
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.expectExit(t, "<nil>")
+}
+
+// Web pages of every origin may read every response, with the headers that they
+// need.
 func TestCORS(t *testing.T) {
-	s := start(t)
-	for _, request := range []string{"POST /v1/pets {}", "GET /v1/pets", "PATCH /v1/pets", "OPTIONS /v1/pets",
+	s := startServer(t)
+	for _, request := range []string{
+		"POST /v1/pets {}", "GET /v1/pets", "PATCH /v1/pets", "OPTIONS /v1/pets",
 		"GET /v1\nAuthorization: x", "GET /x/../y", "GET /", "GET /__admin/requests",
-		"GET /v1\nPrefer: code=html", "POST /v1/pets\nContent-Length: 65537"} {
+		"GET /v1\nPrefer: code=html", "POST /v1/pets\nContent-Length: 65537",
+	} {
 		h := s.do(t, request+"\nOrigin: null").header
-		equal(t, request, h["Access-Control-Allow-Origin"], []string{"*"})
-		equal(t, request, h.Get("Access-Control-Expose-Headers"), "Link, Location, Allow, Deprecation, "+
-			"Sunset, WWW-Authenticate, Preference-Applied, Retry-After")
+		const allow, expose = "Access-Control-Allow-Origin", "Access-Control-Expose-Headers"
+		equal(t, allow+" of "+request, h[allow], []string{"*"})
+		equal(t, expose+" of "+request, h.Get(expose), "Link, Location, Allow, Deprecation, Sunset, "+
+			"WWW-Authenticate, Preference-Applied, Retry-After")
 	}
-	for _, target := range []string{"/v1/pets", "/v1/pets/", "/x/../y", "/__admin/reset", "/healthz", "*"} {
-		s.as("").expect(t, "OPTIONS "+target+"\nPrefer: code=503", preflight)
+	const preflight = "204" +
+		"\nAccess-Control-Allow-Headers: " +
+		"Authorization, Content-Type, Prefer, Petstore-Observer, *" +
+		"\nAccess-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE" +
+		"\nAccess-Control-Max-Age: 600"
+	withoutOrigin := "GET /v1/pets\nOrigin:"
+	s.expect(t, withoutOrigin, "200 []")
+	s.do(t, "PUT /__admin/fault?code=503")
+	for _, target := range []string{
+		"/v1/pets", "/v1/pets/", "/x/../y", "/__admin/reset", "/healthz", "*",
+	} {
+		s.withKey("").expect(t, "OPTIONS "+target+"\nPrefer: code=503", preflight)
 	}
 }
 
-// preflight is the answer to OPTIONS.
-const preflight = `204
-Access-Control-Allow-Headers: Authorization, Content-Type, Prefer, Petstore-Observer, *
-Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE
-Access-Control-Max-Age: 600`
+// The API.
 
-// README: The API.
-
-// The operations of the contract (section 4). getPet's errors have its headers too, once its route is found.
+// The operations of the contract (section 4) do what it says. All responses of
+// getPet have its headers, errors included.
 func TestContract(t *testing.T) {
-	s, again := start(t), "\nIdempotency-Key: 1" // which is ignored
-	rex, tom := `{"name":"Rex","categoryId":7,"status":"available"}`, `{"name":"Tom","categoryId":9}`
-	rex1, tom2 := strings.Replace(rex, "{", `{"id":1,`, 1), strings.Replace(tom, "{", `{"id":2,`, 1)
-	s.expect(t, "POST /v1/pets "+rex+again, "201 "+rex1+"\nLocation: /v1/pets/1")
-	s.expect(t, "POST /v1/pets "+tom+again, "201 "+tom2+"\nLocation: /v1/pets/2")
-	s.expect(t, "GET /v1/pets", "200 ["+rex1+","+tom2+"]")
-	s.expect(t, "GET /v1/pets?status=available", "200 ["+rex1+"]")
-	s.expect(t, "GET /v1/pets/2", "200 "+tom2+deprecated)
-	s.expect(t, "GET /v1/pets/2?%zz", "400 invalid_parameter: the query"+deprecated)
-	s.expect(t, "GET /v1/pets/2\nPrefer: code=418", teapot+deprecated+"\nPreference-Applied: code=418")
+	s := startServer(t)
+	const (
+		newRex = `{"name":"Rex","categoryId":7,"status":"available"}`
+		newTom = `{"name":"Tom","categoryId":9}`
+		rex    = `{"id":1,"name":"Rex","categoryId":7,"status":"available"}`
+		tom    = `{"id":2,"name":"Tom","categoryId":9}`
+	)
+	for _, tt := range []struct{ request, want string }{
+		{request: "GET /v1/pets", want: "200 []"},
+		{request: "POST /v1/pets " + newRex, want: "201 " + rex + "\nLocation: /v1/pets/1"},
+		{request: "POST /v1/pets {}", want: missingName}, // uses no id
+		{request: "POST /v1/pets " + newTom + "\nIdempotency-Key: 1",
+			want: "201 " + tom + "\nLocation: /v1/pets/2"},
+		{request: "GET /v1/pets", want: "200 [" + rex + "," + tom + "]"},
+		{request: "GET /v1/pets?status=available", want: "200 [" + rex + "]"},
+		{request: "GET /v1/pets?status=pending", want: "200 []"},
+		{request: "GET /v1/pets/2", want: "200 " + tom + deprecated},
+		{request: "GET /v1/pets/0", want: "404 not_found: there is no pet 0" + deprecated},
+		{request: "GET /v1/pets/x",
+			want: "400 invalid_parameter: petId is x; it must be an integer" + deprecated},
+		{request: "GET /v1/pets/2?%zz",
+			want: "400 invalid_parameter: the query is malformed…" + deprecated},
+		{request: "GET /v1/pets/2\nPrefer: code=418",
+			want: teapot + deprecated + "\nPreference-Applied: code=418"},
+		{request: "GET /v1/pets/2\nAuthorization: x", want: missingKey},
+	} {
+		s.expect(t, tt.request, tt.want)
+	}
 }
 
-// Each GET has a HEAD with the same headers, but for the Date. All but the page is JSON and a newline.
+// HEAD works wherever GET does. It has the same headers except Date, and no
+// body. Every body except the page is JSON and a newline.
 func TestHead(t *testing.T) {
-	s := start(t, "-seed", tempFile(t, seedOf(50)))
+	s := startServer(t, "-seed", tempFile(t, seedOf(50)))
 	for _, rt := range routes {
 		target, isGet := strings.CutPrefix(rt.pattern, "GET ")
 		if !isGet {
 			continue
 		}
-		target = sample(target)
-		for _, send := range []string{target, target + "?limit=x", target + "\nPrefer: code=503"} {
-			get, head := s.do(t, "GET "+send), s.do(t, "HEAD "+send)
+		target = exampleOf(target)
+		for _, request := range []string{
+			target, target + "?limit=x", target + "\nPrefer: code=503",
+		} {
+			get, head := s.do(t, "GET "+request), s.do(t, "HEAD "+request)
 			head.header["Date"] = get.header["Date"]
-			equal(t, "HEAD "+send, head, reply{status: get.status, header: get.header})
-			isJSON := json.Valid([]byte(get.body)) && strings.HasSuffix(get.body, "\n") &&
-				get.header.Get("Content-Type") == "application/json"
-			isPage := get.body == string(indexHTML) &&
-				get.header.Get("Content-Type") == "text/html; charset=utf-8"
-			holds(t, isJSON || isPage, "%s is answered with JSON and a newline, or the page: %s", send, get)
+			equal(t, "the status of HEAD "+request, head.status, get.status)
+			equal(t, "the headers of HEAD "+request, head.header, get.header)
+			equal(t, "the body of HEAD "+request, head.body, "")
+
+			contentType := get.header.Get("Content-Type")
+			isJSON := contentType == "application/json" &&
+				json.Valid([]byte(get.body)) && strings.HasSuffix(get.body, "\n")
+			isPage := contentType == "text/html; charset=utf-8" && get.body == string(indexHTML)
+			if !isJSON && !isPage {
+				t.Errorf("GET %s: got %s\nwant JSON and a newline, or the page", request, get)
+			}
 		}
 	}
 }
 
-// Under /v1 and /__admin, the key is checked before all else. The three public paths mind none.
+// Under /v1 and /__admin, the key is checked before anything else. Three paths
+// need no key.
 func TestKey(t *testing.T) {
-	s := start(t)
-	for _, request := range []string{"GET /v1", "GET /v1/pets/", "GET /v1/../v1/pets", "GET /%761/x",
-		"GET /v1/pets/1?%zz", "GET /v1/store/orders", "BREW /v1/pets", "POST /v1/pets {}", "GET /__admin",
-		"GET /__admin/requests", "GET /v1/pets?limit=0&key=" + testKey} {
-		s.as("").expect(t, request+"\nX-Api-Key: "+testKey+"\nPrefer: code=503", noKey)
-		s.as("wrong").expect(t, request+"\nPrefer: code=503", wrongKey)
-	}
-	for credential, want := range map[string]string{
-		"": noKey, "Bearer": noKey, testKey: noKey, "Basic " + testKey: noKey,
-		"Bearer CORRECT-HORSE": wrongKey, "Bearer correct-hors": wrongKey, "Bearer correct-horses": wrongKey,
-		"Bearer " + testKey + "\nAuthorization: Bearer " + testKey: noKey,
-		"bEARER   " + testKey: "200 []",
+	s := startServer(t)
+	for _, request := range []string{
+		"GET /v1", "GET /v1/pets/", "GET /v1/../v1/pets", "GET /%761/x", "GET /v1/pets/1?%zz",
+		"GET /v1/store/orders", "BREW /v1/pets", "POST /v1/pets {}", "GET /__admin",
+		"GET /__admin/requests", "GET /v1/pets?limit=0&key=" + testKey,
 	} {
-		s.expect(t, "GET /v1/pets\nAuthorization: "+credential, want)
+		s.withKey("").expect(t, request+"\nX-Api-Key: "+testKey+"\nPrefer: code=503", missingKey)
+		s.withKey("wrong").expect(t, request+"\nPrefer: code=503", wrongKey)
 	}
-	for path, body := range map[string]string{"/healthz": `{"status":"ok"}` + "\n", "/": string(indexHTML),
-		"/openapi.json": string(openAPI)} {
-		equal(t, path+" without a key", s.as("").do(t, "GET "+path).body, body)
-		equal(t, path+" with a wrong one", s.as("wrong").do(t, "GET "+path).body, body)
+	for _, tt := range []struct{ authorization, want string }{
+		{authorization: "", want: missingKey},
+		{authorization: "Bearer", want: missingKey},
+		{authorization: testKey, want: missingKey},
+		{authorization: "Basic " + testKey, want: missingKey},
+		{authorization: "Bearer CORRECT-HORSE", want: wrongKey},
+		{authorization: "Bearer correct-hors", want: wrongKey},
+		{authorization: "Bearer correct-horses", want: wrongKey},
+		{authorization: "Bearer " + testKey + "\nAuthorization: Bearer " + testKey,
+			want: missingKey},
+		{authorization: "bEARER   " + testKey, want: "200 []"},
+	} {
+		s.expect(t, "GET /v1/pets\nAuthorization: "+tt.authorization, tt.want)
+	}
+	for _, tt := range []struct{ path, body string }{
+		{path: "/healthz", body: `{"status":"ok"}` + "\n"},
+		{path: "/openapi.json", body: string(openAPI)},
+		{path: "/", body: string(indexHTML)},
+	} {
+		for _, key := range []string{"", "wrong"} {
+			got := s.withKey(key).do(t, "GET "+tt.path).body
+			equal(t, fmt.Sprintf("GET %s with the key %q", tt.path, key), got, tt.body)
+		}
 	}
 }
 
-// A page has 20 pets or as many as limit says, however long they are. Link keeps limit and status.
+// A page has 20 pets, or as many as limit says, however long they are. Its Link
+// keeps limit and status.
 func TestPaging(t *testing.T) {
-	long := `{"name":"` + strings.Repeat("x", 60000) + `","categoryId":1,"status":"sold"},`
-	s := start(t, "-seed", tempFile(t, "["+strings.Repeat(long, 100)+seedOf(21)[1:]))
-	for query, want := range map[string]string{ // how many pets, and Link
-		"":                                    `20 </v1/pets?after=20>; rel="next"`,
-		"?limit=100":                          `100 </v1/pets?limit=100&after=100>; rel="next"`,
-		"?after=101":                          "20 ",
-		"?status=sold&limit=5&after=100&x=y":  `5 </v1/pets?limit=5&status=sold&after=113>; rel="next"`,
-		"?after=-9223372036854775808&limit=1": `1 </v1/pets?limit=1&after=1>; rel="next"`,
-		"?limit=%31&Limit=9":                  `1 </v1/pets?limit=1&after=1>; rel="next"`,
+	long := `{"name":"` + strings.Repeat("x", 60_000) + `","categoryId":1,"status":"sold"},`
+	s := startServer(t, "-seed", tempFile(t, "["+strings.Repeat(long, 100)+seedOf(21)[1:]))
+	for _, tt := range []struct {
+		query string
+		pets  int
+		link  string
+	}{
+		{query: "", pets: 20, link: `</v1/pets?after=20>; rel="next"`},
+		{query: "?limit=100", pets: 100, link: `</v1/pets?limit=100&after=100>; rel="next"`},
+		{query: "?after=101", pets: 20},
+		{query: "?after=121", pets: 0},
+		{query: "?status=sold&limit=5&after=100&x=y", pets: 5,
+			link: `</v1/pets?limit=5&status=sold&after=113>; rel="next"`},
+		{query: "?after=-9223372036854775808&limit=1", pets: 1,
+			link: `</v1/pets?limit=1&after=1>; rel="next"`},
+		{query: "?limit=%31&Limit=9", pets: 1, link: `</v1/pets?limit=1&after=1>; rel="next"`},
 	} {
-		r := s.do(t, "GET /v1/pets"+query)
-		equal(t, "a list"+query, fmt.Sprint(strings.Count(r.body, `"id"`), " ", r.header.Get("Link")), want)
+		resp := s.do(t, "GET /v1/pets"+tt.query)
+		pets := strings.Count(resp.body, `"id"`)
+		equal(t, "the number of pets in /v1/pets"+tt.query, pets, tt.pets)
+		equal(t, "the Link of /v1/pets"+tt.query, resp.header.Get("Link"), tt.link)
 	}
 }
 
-// allPets returns all pets of a store.
-func allPets(s *store) []*storedPet {
-	pets, _ := s.list("", math.MinInt64, math.MaxInt32)
-	return pets
-}
-
-// Goroutines add pets at once, closer together than over HTTP: each id is given once, and no pet is lost.
-func TestAddsAtOnce(t *testing.T) {
+// When goroutines add pets at once, each id is used once, and no pet is lost.
+// Over HTTP, the requests would not come as close together.
+func TestAddAtOnce(t *testing.T) {
+	const clients, each = 8, 2000
 	pets := newStore()
-	var given [8*2000 + 1]atomic.Bool // by id
-	together(8, func(int) {
-		for range 2000 {
+	var used [clients*each + 1]atomic.Bool // by id
+	concurrently(clients, func(int) {
+		for range each {
 			p, err := pets.add(NewPet{})
-			isNew := err == nil && !given[p.id].Swap(true)
-			holds(t, isNew && pets.get(p.id) == p, "the id of %v is new, and can be looked up: %v", p, err)
+			if err != nil || used[p.id].Swap(true) {
+				t.Errorf("add: got %v and the error %v, want a new id", p, err)
+			}
+			if pets.get(p.id) != p {
+				t.Errorf("get(%d) does not return the pet that was added", p.id)
+			}
 		}
 	})
 	list := allPets(pets)
-	equal(t, "pets in the list", len(list), 8*2000)
-	isSorted := slices.IsSortedFunc(list, func(a, b *storedPet) int { return cmp.Compare(a.id, b.id) })
-	holds(t, isSorted, "the list is in ascending order of id")
+	equal(t, "the number of pets in the list", len(list), clients*each)
+	if !slices.IsSortedFunc(list, func(a, b *storedPet) int { return cmp.Compare(a.id, b.id) }) {
+		t.Error("the list is not in ascending order of id")
+	}
 }
 
-// Worlds that begin with the same seed do not share what is added to them.
-func TestWorldsShareNothing(t *testing.T) {
-	seed := must(readSeed([]byte(seedOf(3))))
+// Worlds with the same seed do not share the pets that are added to them.
+func TestClonesAreIndependent(t *testing.T) {
+	seed := newTestStore(t, seedOf(3))
 	a, b := seed.clone(), seed.clone()
-	must(a.add(NewPet{Name: "of a", Status: "sold"}))
-	must(b.add(NewPet{Name: "of b", Status: "sold"}))
+	must(a.add(NewPet{Name: "of a", Status: "sold"}))(t)
+	must(b.add(NewPet{Name: "of b", Status: "sold"}))(t)
 	const want = `{"id":4,"name":"of a","categoryId":0,"status":"sold"}`
-	equal(t, "the pet added to a", string(allPets(a)[3].json), want)
+	equal(t, "pet 4 of a", string(allPets(a)[3].json), want)
 	sold, _ := a.list("sold", 3, 1)
-	equal(t, "the same among those sold", string(sold[0].json), want)
-	equal(t, "pets of the seed", []int{len(allPets(seed)), len(seed.pets)}, []int{3, 3})
+	equal(t, "pet 4 of a among the sold", string(sold[0].json), want)
+	equal(t, "the number of pets in the list of the seed", len(allPets(seed)), 3)
+	equal(t, "the number of pets in the map of the seed", len(seed.pets), 3)
 }
 
-// An integer is spelt as in JSON. A message shows 40 characters of what was given.
+// An integer has the form of JSON. A message shows 40 characters of what was
+// given.
 func TestParseInteger(t *testing.T) {
-	forty := strings.Repeat("😀", 40)
-	for _, given := range strings.Fields(`1.0 1.5 4e2 +1 01 -01 1_0 0x1 1- - ten [1] "1" ५ ` + forty) {
+	message := func(given string) string {
 		_, err := parseInteger(codeInvalidBody, "x", given, math.MinInt64, math.MaxInt64)
-		equal(t, given, fmt.Sprint(err), "x is "+given+"; it must be an integer")
+		return fmt.Sprint(err)
 	}
-	_, err := parseInteger(codeInvalidBody, "x", "9223372036854775808", math.MinInt64, math.MaxInt64)
-	const bounds = "; it must be an integer from -9223372036854775808 to 9223372036854775807"
-	equal(t, "beyond an int64", fmt.Sprint(err), "x is 9223372036854775808"+bounds)
-	equal(t, "41 characters", shorten(forty+"x"), forty+"…")
+	forty := strings.Repeat("😀", 40)
+	for _, given := range []string{
+		"1.0", "1.5", "4e2", "+1", "01", "-01", "1_0", "0x1", "1-", "-", "ten", "[1]",
+		`"1"`, "५", forty,
+	} {
+		equal(t, "the error for "+given, message(given), "x is "+given+"; it must be an integer")
+	}
+	const tooLarge = "9223372036854775808"
+	equal(t, "the error for "+tooLarge, message(tooLarge), "x is "+tooLarge+
+		"; it must be an integer from -9223372036854775808 to 9223372036854775807")
+	equal(t, "41 characters, shortened", shorten(forty+"x"), forty+"…")
 }
 
-// A parameter has an effect, and the bounds and the default that are in api/openapi.json.
+// Each query parameter has an effect, and the bounds and the default that
+// api/openapi.json gives it.
 func TestParameters(t *testing.T) {
-	s := start(t, "-seed", tempFile(t, seedOf(150)))
-	values := map[string]string{ // with which the answer is another one
-		"limit": "10", "status": "available", "after": "20", "code": "503", "delay": "1", "answer-delay": "1",
-		"retry-after": "1", "operation": "createPet", "skip": "1", "times": "1",
+	s := startServer(t, "-seed", tempFile(t, seedOf(150)))
+	values := map[string]string{ // values that change the response
+		"limit": "10", "status": "available", "after": "20",
+		"code": "503", "delay": "1", "answer-delay": "1", "retry-after": "1",
+		"operation": "createPet", "skip": "1", "times": "1",
 	}
-	api, _ := readOpenAPI()
-	for pattern, o := range api {
-		for _, p := range o.Parameters {
-			if p.In != "query" || p.Name == "total" { // see TestJournalWaits
+	for pattern, op := range readOpenAPI(t).operations {
+		for _, p := range op.Parameters {
+			if p.In != "query" || p.Name == "total" { // for total, see TestJournalTotal
 				continue
 			}
 			s.do(t, "DELETE /__admin/fault")
-			base := sample(pattern) + "?"
-			if o.OperationID == "setFault" && p.Name != "code" {
+			base := exampleOf(pattern) + "?"
+			if op.OperationID == "setFault" && p.Name != "code" {
 				base += "code=503&"
 			}
-			with := func(value any) reply { return s.do(t, fmt.Sprint(base, p.Name, "=", value)) }
-			what := o.OperationID + "'s " + p.Name
-			without, got := s.do(t, base).body, with(values[p.Name])
-			holds(t, got.status == 200 && got.body != without, "%s in values has an effect: %s", what, got)
-			if standard := string(p.Schema.Default); standard != "" {
-				equal(t, "the answer with the default of "+what, with(standard).body, without)
+			send := func(value any) response {
+				return s.do(t, fmt.Sprint(base, p.Name, "=", value))
+			}
+
+			without, with := s.do(t, base).body, send(values[p.Name])
+			if with.status != 200 || with.body == without {
+				t.Errorf("%s%s=%s: got %s\nwant 200 and another body than without it",
+					base, p.Name, values[p.Name], with)
+			}
+			if standard := p.Schema.Default; standard != nil {
+				what := fmt.Sprint(base, p.Name, "=", standard, ", the default")
+				equal(t, what, send(standard).body, without)
 			}
 			if p.Schema.Type != "integer" && p.Schema.Type != "number" {
 				continue
 			}
-			for step, bound := range map[int64]json.Number{-1: p.Schema.Minimum, 1: p.Schema.Maximum} {
-				n, err := bound.Int64()
-				if err != nil { // no bound is told, so the last int64 is taken
-					n = step * math.MaxInt64
-				} else {
-					equal(t, fmt.Sprint("the status beyond ", what, "=", n), with(n+step).status, 400)
+			for _, tt := range []struct {
+				bound   *float64
+				extreme int64 // the value to send if there is no bound
+				step    int64 // from the bound to a value that is not allowed
+			}{
+				{bound: p.Schema.Minimum, extreme: math.MinInt64, step: -1},
+				{bound: p.Schema.Maximum, extreme: math.MaxInt64, step: 1},
+			} {
+				n := tt.extreme
+				if tt.bound != nil {
+					n = int64(*tt.bound)
+					what := fmt.Sprint("the status of ", base, p.Name, "=", n+tt.step)
+					equal(t, what, send(n+tt.step).status, 400)
 				}
-				equal(t, fmt.Sprint("the status of ", what, "=", n), with(n).status, 200)
+				equal(t, fmt.Sprint("the status of ", base, p.Name, "=", n), send(n).status, 200)
 			}
 		}
 	}
 }
 
-// Messages of Errors, but for those of a body (see TestParsePet). No fault is set, and no pet added.
+// Messages say what was given and what is allowed. Requests that are refused
+// set no fault and add no pet. For messages on a body, see TestParsePet.
 func TestMessages(t *testing.T) {
-	s := start(t)
-	const bad, integer = "400 invalid_parameter: ", "; it must be an integer"
-	for send, want := range map[string]string{
-		"GET /v1\nAuthorization: x":        "send the API key in one header: Authorization: Bearer <API_KEY>",
-		"GET /v1\nAuthorization: Bearer x": "this is not the API key that the service was started with",
-		"GET /v1/store/orders":             "the contract names this operation without its payload",
-		"BREW /v1/pets":                    "this path allows GET, HEAD, POST only",
-		"GET /v1/pets/": "no such path: /v1/pets/; the API is at /v1/pets, without a slash at the end; there " +
-			"are also /__admin/reset, /__admin/fault and /__admin/requests, /openapi.json, and a page at /",
-		"GET /v1/%70ets/%2d7?colour=red&colour=": "there is no pet -7",
-		"POST /v1/pets x\nContent-Encoding: br":  "Content-Encoding is br; it must be left out",
-		"POST /v1/pets x\nContent-Type: x": "Content-Type is x; it must be application/json, in UTF-8 " +
-			"(curl sends that with --json)",
-		"GET /v1/pets/1%2F2":                   "petId is 1/2" + integer,
-		"GET /v1/pets?limit=&after=x&status=":  "limit is empty" + integer + " from 1 to 100",
-		"GET /v1/pets?limit=x&after=1&after=1": "after is given 2 times; it must be given once",
-		"GET /v1/pets?status=":                 "status is empty; it must be available, pending or sold",
-		"GET /v1/pets?%zz":                     `the query is malformed: invalid URL escape "%zz"`,
-		"GET /__admin/fault?x=1&code=503&c=":   "GET /__admin/fault does not take the parameter c; it takes none",
-		"PUT /__admin/fault?delay=x": "delay is x; it must be a number of seconds from 0 to 30, " +
-			"such as 2 or 0.5",
-		"PUT /__admin/fault?skip=1&times=1&retry-after=5": "code, delay or answer-delay must be given, " +
-			"in the query: /__admin/fault?code=503",
+	s := startServer(t)
+	const wantInteger = "; it must be an integer"
+	for _, tt := range []struct{ request, want string }{
+		{request: "GET /v1\nAuthorization: x",
+			want: "send the API key in one header: Authorization: Bearer <API_KEY>"},
+		{request: "GET /v1\nAuthorization: Bearer x",
+			want: "this is not the API key that the service was started with"},
+		{request: "GET /v1/store/orders",
+			want: "the contract names this operation without its payload"},
+		{request: "BREW /v1/pets", want: "this path allows GET, HEAD, POST only"},
+		{request: "GET /v1/pets/",
+			want: "no such path: /v1/pets/; the API is at /v1/pets, without a slash at the end; " +
+				"there are also /__admin/reset, /__admin/fault and /__admin/requests, " +
+				"/openapi.json, and a page at /"},
+		{request: "GET /v1/%70ets/%2d7?colour=red&colour=", want: "there is no pet -7"},
+		{request: "POST /v1/pets x\nContent-Encoding: br",
+			want: "Content-Encoding is br; it must be left out"},
+		{request: "POST /v1/pets x\nContent-Type: x",
+			want: "Content-Type is x; " +
+				"it must be application/json, in UTF-8 (curl sends that with --json)"},
+		{request: "POST /v1/pets\nContent-Length: 65537", want: "the body is over 65536 bytes"},
+		{request: "POST /__admin/reset\nContent-Length: 65537",
+			want: "the body is over 65536 bytes; " +
+				"put a larger seed into a file, and start with -seed"},
+		{request: "PUT /__admin/fault\nContent-Length: 65537",
+			want: "the body is over 65536 bytes"},
+		{request: "GET /v1/pets/1%2F2", want: "petId is 1/2" + wantInteger},
+		{request: "GET /v1/pets?limit=&after=x&status=",
+			want: "limit is empty" + wantInteger + " from 1 to 100"},
+		{request: "GET /v1/pets?limit=x&after=1&after=1",
+			want: "after is given 2 times; it must be given once"},
+		{request: "GET /v1/pets?status=",
+			want: "status is empty; it must be available, pending or sold"},
+		{request: "GET /v1/pets?%zz", want: `the query is malformed: invalid URL escape "%zz"`},
+		{request: "PUT /__admin/fault?code=503&operation=",
+			want: "operation is empty; it must be listPets, createPet or getPet"},
+		{request: "PUT /__admin/fault?delay=x",
+			want: "delay is x; it must be a number of seconds from 0 to 30, such as 2 or 0.5"},
+		{request: "PUT /__admin/fault?skip=1&times=1&retry-after=5",
+			want: "code, delay or answer-delay must be given, " +
+				"in the query: /__admin/fault?code=503"},
+
+		// A parameter that is unknown under /__admin. The first by name is reported.
+		{request: "GET /__admin/fault?code=503",
+			want: "GET /__admin/fault does not take the parameter code; " +
+				"PUT /__admin/fault does (curl -X PUT)"},
+		{request: "DELETE /__admin/fault?code=503",
+			want: "DELETE /__admin/fault does not take the parameter code; " +
+				"PUT /__admin/fault does (curl -X PUT)"},
+		{request: "PUT /__admin/fault?code=503&stauts=x",
+			want: "PUT /__admin/fault does not take the parameter stauts; " +
+				"it takes code, delay, answer-delay, retry-after, operation, skip, times"},
+		{request: "DELETE /__admin/requests?total=1",
+			want: "DELETE /__admin/requests does not take the parameter total; " +
+				"GET /__admin/requests does (curl -X GET)"},
+		{request: "GET /__admin/requests?limit=1",
+			want: "GET /__admin/requests does not take the parameter limit; it takes total"},
+		{request: "POST /__admin/reset?code=503",
+			want: "POST /__admin/reset does not take the parameter code; it takes none"},
+		{request: "POST /__admin/reset?h&g&f&e&d&c&b&a",
+			want: "POST /__admin/reset does not take the parameter a; it takes none"},
 	} {
-		equal(t, "the message of "+send, s.do(t, send).error().Message, want)
-	}
-	s.expect(t, "PUT /__admin/fault?code=x", bad+"code is x; it must be a status from 400 to 599, hangup, ")
-	s.expect(t, "PUT /__admin/fault?code=503&operation=", bad+"operation is empty; it must be listPets, ")
-	for _, rt := range routes {
-		if strings.Contains(rt.pattern, " /__admin/") {
-			s.expect(t, rt.pattern+"?x", bad+rt.pattern+" does not take the parameter x;")
-		}
+		equal(t, "the message for "+tt.request, s.do(t, tt.request).error().Message, tt.want)
 	}
 	s.expect(t, "GET /__admin/fault", "200 {}")
-	s.expect(t, "POST /v1/pets "+pet, made)
+	s.expect(t, "POST /v1/pets "+newPet, created1)
+
+	s.expect(t, "CONNECT petstore:80", "404 not_found: no such path: petstore:80;…")
+	s.expect(t, "GET http://petstore", "404 not_found: no such path: http://petstore;…")
 }
 
-// What createPet takes, and what becomes of it, or the whole message with which it refuses a body.
+// createPet accepts a body, or refuses it with a message that names the member.
 func TestParsePet(t *testing.T) {
 	const (
-		notJSON  = "it is not JSON: invalid character "
-		anObject = `; it must be a JSON object, such as {"name":"Rex","categoryId":7}`
-		aStatus  = "; it must be available, pending or sold"
+		notJSON    = "it is not JSON: invalid character "
+		wantObject = `; it must be a JSON object, such as {"name":"Rex","categoryId":7}`
+		wantStatus = "; it must be available, pending or sold"
+		wantInt64  = "; it must be an integer"
 	)
-	for _, c := range []struct{ body, want string }{
-		{body: `{ "status" : "sold" , "name" : "", "categoryId" : -0 }`,
+	for _, tt := range []struct{ name, body, want string }{
+		{name: "all members", body: `{ "status" : "sold" , "name" : "", "categoryId" : -0 }`,
 			want: `{"name":"","categoryId":0,"status":"sold"}`},
-		{body: `{"n\u0061me":"\u003c&\/😀\ud83d\uDE00>","categoryId":1}`,
+		{name: "escapes", body: `{"n\u0061me":"\u003c&\/😀\ud83d\uDE00>","categoryId":1}`,
 			want: `{"name":"<&/😀😀>","categoryId":1}`},
-		{body: `{"name":"\ud800\u0000\n\"\\ud800\u2029","categoryId":1}`,
+		{name: "a lone surrogate", body: `{"name":"\ud800\u0000\n\"\\ud800\u2029","categoryId":1}`,
 			want: `{"name":"` + "\ufffd" + `\u0000\n\"\\ud800\u2029","categoryId":1}`},
-		{body: `{"id":7,"x":null,"name":5,"name":"a","categoryId":1,"Name":5,"y":{"name":[]}}`, want: pet},
-		{body: " null", want: "it is null" + anObject},
-		{body: `{"name":"a"`, want: "it is not JSON: unexpected end of JSON input, at byte 11" + anObject},
-		{body: pet + "{}", want: notJSON + "'{' after top-level value, at byte 28" + anObject},
-		{body: `{"name":"","categoryId":1,"x":"` + "\xff\"}", want: "it is not valid UTF-8"},
-		{body: `{"Name":"a","NAME":"a","categoryId":1}`, want: "name is missing; it must be a string"},
-		{body: `{"name":5,"categoryId":1}`, want: "name is 5; it must be a string"},
-		{body: `{"name":"a","categoryId":1,"status":"Sold"}`, want: "status is Sold" + aStatus},
-		{body: `{"name":"a","categoryId":1,"status":null}`, want: "status is null" + aStatus},
-		{body: `{"name":"a","categoryid":1}`, want: "categoryId is missing; it must be an integer"},
+		{name: "unknown and duplicate members",
+			body: `{"id":7,"x":null,"name":5,"name":"a","categoryId":1,"Name":5,"y":{"name":[]}}`,
+			want: newPet},
+		{name: "smallest categoryId", body: `{"name":"","categoryId":-9223372036854775808}`,
+			want: `{"name":"","categoryId":-9223372036854775808}`},
+
+		{name: "null", body: " null", want: "it is null" + wantObject},
+		{name: "empty", body: "", want: "it is empty" + wantObject},
+		{name: "an array", body: "[]", want: "it is []" + wantObject},
+		{name: "cut short", body: `{"name":"a"`,
+			want: "it is not JSON: unexpected end of JSON input, at byte 11" + wantObject},
+		{name: "trailing data", body: newPet + "{}",
+			want: notJSON + "'{' after top-level value, at byte 28" + wantObject},
+		{name: "invalid UTF-8", body: `{"name":"","categoryId":1,"x":"` + "\xff\"}",
+			want: "it is not valid UTF-8"},
+		{name: "name in another case", body: `{"Name":"a","NAME":"a","categoryId":1}`,
+			want: "name is missing; it must be a string"},
+		{name: "number as name", body: `{"name":5,"categoryId":1}`,
+			want: "name is 5; it must be a string"},
+		{name: "null as name", body: `{"name":null,"categoryId":1}`,
+			want: "name is null; it must be a string"},
+		{name: "status in another case", body: `{"name":"a","categoryId":1,"status":"Sold"}`,
+			want: "status is Sold" + wantStatus},
+		{name: "null as status", body: `{"name":"a","categoryId":1,"status":null}`,
+			want: "status is null" + wantStatus},
+		{name: "empty status", body: `{"name":"a","categoryId":1,"status":""}`,
+			want: "status is empty" + wantStatus},
+		{name: "categoryId in another case", body: `{"name":"a","categoryid":1}`,
+			want: "categoryId is missing" + wantInt64},
+		{name: "null as categoryId", body: `{"name":"a","categoryId":null}`,
+			want: "categoryId is null" + wantInt64},
+		{name: "fraction as categoryId", body: `{"name":"a","categoryId":1.0}`,
+			want: "categoryId is 1.0" + wantInt64},
+		{name: "exponent as categoryId", body: `{"name":"a","categoryId":1e3}`,
+			want: "categoryId is 1e3" + wantInt64},
+		{name: "string as categoryId", body: `{"name":"a","categoryId":"1"}`,
+			want: `categoryId is "1"` + wantInt64},
 	} {
-		members, err := parseObject("it", []byte(c.body))
-		var p NewPet
-		if err == nil {
-			p, err = parsePet(members)
-		}
-		got := string(encodeJSON(p))
-		if err != nil {
-			got = err.Error()
-		}
-		equal(t, c.body, got, c.want)
+		t.Run(tt.name, func(t *testing.T) {
+			members, err := parseObject("it", []byte(tt.body))
+			var p NewPet
+			if err == nil {
+				p, err = parsePet(members)
+			}
+			got := string(encodeJSON(p))
+			if err != nil {
+				got = err.Error()
+			}
+			equal(t, tt.body, got, tt.want)
+		})
 	}
 }
 
-// FuzzCreate compares what createPet takes with another reading of the rules.
+// FuzzCreate compares how createPet reads a body with a second implementation
+// of the same rules.
 func FuzzCreate(f *testing.F) {
 	nested := strings.Repeat("[", 9999) + strings.Repeat("]", 9999)
-	f.Add([]byte(`{"name":"\ud800","name":"","categoryId":-0,"status":"s\u006fld","x":` + nested + "}"))
+	f.Add([]byte(`{"name":"\ud800","name":"","categoryId":-0,"status":"s\u006fld","x":` +
+		nested + "}"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var members map[string]any
 		dec := json.NewDecoder(bytes.NewReader(body))
@@ -1000,293 +1944,594 @@ func FuzzCreate(f *testing.F) {
 		dec.Decode(&members)
 		name, isString := members["name"].(string)
 		number, _ := members["categoryId"].(json.Number)
-		category, errCategory := number.Int64()
+		category, categoryErr := number.Int64()
 		status, isGiven := members["status"]
 		word, _ := status.(string)
-		isRight := json.Valid(body) && utf8.Valid(body) && isString && errCategory == nil &&
+		isValid := json.Valid(body) && utf8.Valid(body) && isString && categoryErr == nil &&
 			(!isGiven || slices.Contains(statuses[1:], word))
+
 		object, err := parseObject("the body", body)
 		var p NewPet
 		if err == nil {
 			p, err = parsePet(object)
 		}
-		equal(t, fmt.Sprintf("whether %q is taken", body), err == nil, isRight)
-		if isRight {
-			equal(t, string(body), p, NewPet{name, category, PetStatus(word)})
+		equal(t, fmt.Sprintf("%q is accepted", body), err == nil, isValid)
+		if isValid {
+			want := NewPet{Name: name, CategoryID: category, Status: PetStatus(word)}
+			equal(t, fmt.Sprintf("the pet of %q", body), p, want)
 		}
 	})
 }
 
-// A path that is not there is a 404 and no redirect. A path that has other methods tells them.
+// A path that does not exist is a 404, never a redirect. The 405 of a path with
+// other methods lists them.
 func TestPathsAndMethods(t *testing.T) {
-	s := start(t)
-	for _, path := range strings.Fields(`/pets /v1x //v1/pets /healthz/ /x/../healthz http://x /v1 /v1/
-		/v1/pets/ /v1/pets/1/ /v1/pets/1/2 /v1/pets%2F /v1/pets/%2f /%2F /v1//pets /v1/./pets /v1/../v1/pets
-		/__admin /__admin/ /__admin/reset/ /__admin//requests`) {
-		s.expect(t, "POST "+path+"?%zz", "404 not_found: no such path")
-		s.expect(t, "BREW "+path+"?%zz", "404 not_found: no such path")
+	s := startServer(t)
+	for _, path := range strings.Fields(`
+		/pets /v1x //v1/pets /healthz/ /x/../healthz http://x /v1 /v1/
+		/v1/pets/ /v1/pets/1/ /v1/pets/1/2 /v1/pets%2F /v1/pets/%2f /%2F /%2f
+		/v1//pets /v1/./pets /v1/../v1/pets
+		/__admin /__admin/ /__admin/reset/ /__admin//requests /__admin/fault/.`) {
+		s.expect(t, "POST "+path+"?%zz", "404 not_found: no such path: …")
+		s.expect(t, "BREW "+path+"?%zz", "404 not_found: no such path: …")
 	}
-	s.as("").expect(t, "GET /v1x", "404 not_found") // it is not under /v1, so it needs no key
+	s.withKey("").expect(t, "GET /v1x", "404 not_found") // not under /v1, so it needs no key
 	s.expect(t, "GET /v1/store/orders", "501 not_implemented")
-	for path, methods := range map[string]string{
-		"/v1/pets": "GET, HEAD, POST", "/v1/pets/1": "GET, HEAD", "/": "GET, HEAD",
-		"/__admin/reset": "POST", "/__admin/fault": "DELETE, GET, HEAD, PUT",
+
+	for _, tt := range []struct{ path, methods string }{
+		{path: "/v1/pets", methods: "GET, HEAD, POST"},
+		{path: "/v1/pets/1", methods: "GET, HEAD"},
+		{path: "/v1/pets/1%2F", methods: "GET, HEAD"},
+		{path: "/v1/store/orders", methods: "GET, HEAD"},
+		{path: "/", methods: "GET, HEAD"},
+		{path: "/healthz", methods: "GET, HEAD"},
+		{path: "/__admin/reset", methods: "POST"},
+		{path: "/__admin/fault", methods: "DELETE, GET, HEAD, PUT"},
+		{path: "/__admin/requests", methods: "DELETE, GET, HEAD"},
 	} {
-		s.expect(t, "BREW "+path+"?%zz {}", "405 method_not_allowed\nAllow: "+methods)
-		s.expect(t, "get "+path+"?%zz {}", "405 method_not_allowed\nAllow: "+methods)
+		for _, method := range []string{"BREW", "PATCH", "get"} {
+			s.expect(t, method+" "+tt.path+"?%zz {}", "405 method_not_allowed\nAllow: "+tt.methods)
+		}
+	}
+
+	// An encoded slash is a part of the petId, unless it is all of it.
+	for _, tt := range []struct{ path, petID string }{
+		{path: "/v1/pets/1%2F2", petID: "1/2"},
+		{path: "/v1/pets/1%2F", petID: "1/"},
+		{path: "/v1/pets/%2F..%2F1", petID: "/../1"},
+	} {
+		s.expect(t, "GET "+tt.path,
+			"400 invalid_parameter: petId is "+tt.petID+"; it must be an integer"+deprecated)
 	}
 }
 
-// Of several mistakes, the first in the order of the README is told. Those before the fault do not use it up.
+// A route such as GET /v1/pets/count can be added without a conflict.
+func TestNewRoute(t *testing.T) {
+	addRoute(t, route{pattern: "GET /v1/pets/count", do: func(x *exchange) error {
+		x.replyJSON(200, []byte("1"))
+		return nil
+	}})
+	s := startServer(t, "-seed", tempFile(t, "["+newPet+"]"))
+	s.expect(t, "GET /v1/pets/count", "200 1")
+	s.expect(t, "HEAD /v1/pets/count", "200")
+	s.expect(t, "POST /v1/pets/count", "405 method_not_allowed\nAllow: GET, HEAD")
+	s.expect(t, "GET /v1/pets/1", "200 "+pet1+deprecated)
+	s.expect(t, "GET /v1/pets/counts", "400 invalid_parameter: petId is counts;…"+deprecated)
+}
+
+// Only the first of several errors is reported, in the order of the reference.
+// A request with an error that comes before the fault does not use it up.
 func TestErrorOrder(t *testing.T) {
-	s, long := start(t), strings.Repeat("x", maxBody+1)
+	s := startServer(t)
+	tooLong := strings.Repeat("x", maxBody+1)
 	s.do(t, "PUT /__admin/fault?code=503&times=1")
-	s.expect(t, "BREW /v1//pets?%zz "+long+"\nAuthorization: x\nPrefer: code=418", noKey)
-	s.expect(t, "BREW /v1//pets?%zz "+long+"\nPrefer: code=418",
-		"413 request_entity_too_large\nConnection: close")
-	s.expect(t, "BREW /v1//pets?%zz {\nPrefer: code=x", "400 invalid_parameter: code is x;")
-	s.expect(t, "BREW /v1//pets?%zz {", "503 service_unavailable\nRetry-After: 1")
-	s.expect(t, "BREW /v1//pets?%zz {", "404 not_found")
-	s.expect(t, "BREW /v1/pets?%zz {", "405 method_not_allowed\nAllow: GET, HEAD, POST")
-	s.expect(t, "POST /v1/pets?%zz {\nContent-Type: x", "400 invalid_parameter: the query")
-	s.expect(t, "POST /v1/pets {\nContent-Type: x", "415 unsupported_media_type")
-	s.expect(t, "POST /v1/pets {", "400 invalid_body")
-	s.expect(t, "GET /v1/pets/1\nContent-Length: 65537", "413 request_entity_too_large\nConnection: close")
-}
-
-// A body is JSON in UTF-8, as far as its headers tell. Without a body, they are not looked at.
-func TestContentTypes(t *testing.T) {
-	s := start(t)
-	right := []string{"Content-Type: application/json", "Content-Type:", "Content-Encoding: Identity",
-		`Content-Type: Application/JSON; Charset="UTF-8"; x=y`}
-	wrong := []string{"Content-Type: text/plain", "Content-Type: application/jsonx", "Content-Encoding: gzip",
-		"Content-Type: application/json; charset=latin1", "Content-Type: application/json; charset",
-		"Content-Type: a\nContent-Type: application/json", "Content-Encoding: identity\nContent-Encoding: x"}
-	for i, headers := range append(right, wrong...) {
-		isTaken := func(request string) bool { return s.do(t, request+"\n"+headers).status != 415 }
-		equal(t, "a create with "+headers, isTaken("POST /v1/pets "+pet), i < len(right))
-		equal(t, "a reset with "+headers, isTaken("POST /__admin/reset []"), i < len(right))
-		equal(t, "a reset without a body, with "+headers, isTaken("POST /__admin/reset"), true)
-		equal(t, "a list with "+headers, isTaken("GET /v1/pets"), true)
+	cut := s.send(t, "POST /v1/pets\nContent-Length: 28")
+	cut.CloseWrite()
+	cut.read().check(t, "a body that is cut short",
+		"400 invalid_body: the body is cut short or badly chunked")
+	for _, tt := range []struct{ request, want string }{
+		{request: "BREW /v1//pets?%zz " + tooLong + "\nAuthorization: x\nPrefer: code=418",
+			want: missingKey},
+		{request: "BREW /v1//pets?%zz " + tooLong + "\nPrefer: code=418",
+			want: "413 request_entity_too_large\nConnection: close"},
+		{request: "BREW /v1//pets?%zz {\nPrefer: code=x",
+			want: "400 invalid_parameter: code is x;…"},
+		{request: "BREW /v1//pets?%zz {", want: "503 service_unavailable\nRetry-After: 1"},
+		{request: "BREW /v1//pets?%zz {", want: "404 not_found"},
+		{request: "BREW /v1/pets?%zz {", want: "405 method_not_allowed\nAllow: GET, HEAD, POST"},
+		{request: "POST /v1/pets?%zz {\nContent-Type: x",
+			want: "400 invalid_parameter: the query is malformed…"},
+		{request: "POST /v1/pets {\nContent-Type: x", want: "415 unsupported_media_type"},
+		{request: "POST /v1/pets {", want: "400 invalid_body: the body is not JSON…"},
+		{request: "GET /v1/pets/1\nContent-Length: 65537",
+			want: "413 request_entity_too_large\nConnection: close"},
+		{request: "GET /healthz\nContent-Length: 65537",
+			want: "413 request_entity_too_large\nConnection: close"},
+	} {
+		s.expect(t, tt.request, tt.want)
 	}
 }
 
-// A client that speaks unusual, broken or half HTTP gets an answer, or a closed connection.
+// A body must be JSON in UTF-8, if its headers say what it is. Without a body,
+// these headers do not matter.
+func TestContentTypes(t *testing.T) {
+	s := startServer(t)
+	for _, tt := range []struct {
+		headers string
+		refused bool
+	}{
+		{headers: "Content-Type: application/json"},
+		{headers: "Content-Type:"},
+		{headers: "Content-Encoding: Identity"},
+		{headers: `Content-Type: Application/JSON; Charset="UTF-8"; x=y`},
+		{headers: "Content-Type: text/plain", refused: true},
+		{headers: "Content-Type: application/jsonx", refused: true},
+		{headers: "Content-Type: application/json; charset=latin1", refused: true},
+		{headers: "Content-Type: application/json; charset", refused: true},
+		{headers: "Content-Type: a\nContent-Type: application/json", refused: true},
+		{headers: "Content-Encoding: gzip", refused: true},
+		{headers: "Content-Encoding: identity\nContent-Encoding: x", refused: true},
+	} {
+		for _, r := range []struct {
+			request string
+			want    int
+		}{
+			{request: "POST /v1/pets " + newPet, want: 201},
+			{request: "POST /__admin/reset []", want: 204},
+		} {
+			want := r.want
+			if tt.refused {
+				want = 415
+			}
+			request := r.request + "\n" + tt.headers
+			equal(t, "the status of "+request, s.do(t, request).status, want)
+		}
+		s.expect(t, "POST /__admin/reset\n"+tt.headers, "204")
+		s.expect(t, "GET /v1/pets\n"+tt.headers, "200 []")
+	}
+}
+
+// A client that sends unusual, broken or incomplete HTTP gets a response, or the
+// connection is closed.
 func TestRawHTTP(t *testing.T) {
-	s := serveService(t, plainService(), func(srv *http.Server) { srv.ReadTimeout = time.Hour }) // no 408 helps
-	long, rest := strings.Repeat("x", 300000), strings.Repeat(" ", maxBody-len(pet))
+	s := startService(t, newTestService(nil), func(srv *http.Server) {
+		srv.ReadTimeout = time.Hour // so that no 408 ends a request
+	})
+	long, spaces := strings.Repeat("x", 300_000), strings.Repeat(" ", maxBody-len(newPet))
 	chunk := func(data string) string { return fmt.Sprintf("%x\n%s\n", len(data), data) }
 	const (
-		get, post    = "GET /v1/pets" + withKey, "POST /v1/pets" + withKey
-		last, closes = "Connection: close\n\n", "\nConnection: close"
-		chunked      = post + "Transfer-Encoding: chunked\n"
-		expect       = "Expect: 100-continue\nContent-Length: 27\n\n"
-		refused      = "413 request_entity_too_large: the body is over 65536 bytes" + closes
-		badBody      = "400 invalid_body: the body is cut short or badly chunked"
+		headers  = " HTTP/1.1\nHost: petstore\nAuthorization: Bearer " + testKey + "\n"
+		get      = "GET /v1/pets" + headers
+		post     = "POST /v1/pets" + headers
+		chunked  = post + "Transfer-Encoding: chunked\n"
+		last     = "Connection: close\n\n" // the end of the headers of the last request
+		closing  = "\nConnection: close"
+		tooLarge = "413 request_entity_too_large: the body is over 65536 bytes" + closing
+		badBody  = "400 invalid_body: the body is cut short or badly chunked"
 	)
-	for _, c := range []struct {
-		name, send string
-		want       string // answers, with blank lines between them, until the service closes the connection
-		isLeaving  bool   // whether the client closes its sending side
+	for _, tt := range []struct {
+		name       string
+		send       string
+		closeWrite bool     // whether the client closes its sending side
+		want       []string // responses; then the service closes the connection
 	}{
-		{name: "pipelining, and a GET with a body", want: "200 []\n\n200 []\n\n200 []" + closes,
-			send: get + "\n" + get + "Content-Length: 2\n\n{}" + get + last},
-		{name: "chunks, 64 KiB", want: made + closes,
-			send: chunked + last + chunk(pet[:5]) + chunk(pet[5:]+rest) + chunk("")},
-		{name: "64 KiB and a byte", send: chunked + "\n" + chunk(pet+rest+" "), want: refused},
-		{name: "a bad chunk", send: chunked + "\nx\n", want: badBody + closes, isLeaving: true},
-		{name: "half a body", send: post + "Content-Length: 28\n\n" + pet, want: badBody, isLeaving: true},
-		{name: "too long", send: "PUT /" + withKey + "Content-Length: 300000\n\n" + long, want: refused},
-		{name: "headers of 64 KiB", send: get + "X: " + long[:65336] + "\n" + last, want: "200 []" + closes},
-		{name: "headers over 64 KiB", send: get + "X: " + long[:65536] + "\n\n", want: "431 431 Request " +
-			"Header Fields Too Large" + closes + "\nContent-Type: text/plain; charset=utf-8"},
-		{name: "Expect", send: post + "Connection: close\n" + expect + pet, want: "100\n\n" + made + closes},
-		{name: "Expect and too long", send: post + strings.Replace(expect, "27", "65537", 1), want: refused},
+		{name: "pipelining, and a GET with a body",
+			send: get + "\n" + get + "Content-Length: 2\n\n{}" + get + last,
+			want: []string{"200 []", "200 []", "200 []" + closing}},
+		{name: "chunks of 64 KiB",
+			send: chunked + last + chunk(newPet[:5]) + chunk(newPet[5:]+spaces) + chunk(""),
+			want: []string{created1 + closing}},
+		{name: "chunks of 64 KiB and a byte",
+			send: chunked + "\n" + chunk(newPet+spaces+" "), want: []string{tooLarge}},
+		{name: "bad chunk",
+			send: chunked + "\nx\n", closeWrite: true, want: []string{badBody + closing}},
+		{name: "body cut short",
+			send:       post + "Content-Length: 28\n\n" + newPet,
+			closeWrite: true,
+			want:       []string{badBody}},
+		{name: "body too large",
+			send: "PUT /" + headers + "Content-Length: 300000\n\n" + long,
+			want: []string{tooLarge}},
+		{name: "headers of 64 KiB",
+			send: get + "X: " + long[:65336] + "\n" + last, want: []string{"200 []" + closing}},
+		{name: "headers over 64 KiB",
+			send: get + "X: " + long[:65536] + "\n\n",
+			want: []string{"431 431 Request Header Fields Too Large" + closing +
+				"\nContent-Type: text/plain; charset=utf-8"}},
+		{name: "Expect: 100-continue",
+			send: post + "Expect: 100-continue\nContent-Length: 27\n" + last + newPet,
+			want: []string{"100", created1 + closing}},
+		{name: "Expect: 100-continue, too large",
+			send: post + "Expect: 100-continue\nContent-Length: 65537\n\n",
+			want: []string{tooLarge}},
+		{name: "HTTP/1.0",
+			send: strings.Replace(get, "HTTP/1.1", "HTTP/1.0", 1) + "\n",
+			want: []string{"200 []" + closing}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			s.do(t, "POST /__admin/reset")
-			conn := s.dial(t, c.send)
-			if c.isLeaving {
+			conn := s.sendRaw(t, tt.send)
+			if tt.closeWrite {
 				conn.CloseWrite()
 			}
-			for _, want := range append(strings.Split(c.want, "\n\n"), noAnswer) {
-				conn.read().check(t, "an answer", want)
+			for i, want := range append(tt.want, connClosed) {
+				conn.read().check(t, fmt.Sprint("response ", i+1), want)
 			}
-			isKept := strings.Contains(s.do(t, "GET /__admin/requests").body, `"body":"{\"name`)
-			isMade := strings.Contains(c.want, made)
-			equal(t, "whether the journal has the body", isKept, isMade)
-			equal(t, "whether a pet is added", s.do(t, "GET /v1/pets").body != "[]\n", isMade)
+			creates := strings.HasPrefix(tt.want[len(tt.want)-1], "201")
+			hasBody := strings.Contains(s.do(t, "GET /__admin/requests").body, `"body":"{\"name`)
+			equal(t, "the journal has the body", hasBody, creates)
+			equal(t, "a pet was added", s.do(t, "GET /v1/pets").body != "[]\n", creates)
 		})
 	}
 }
 
-// Slow headers close the connection, and a slow body is a 408. The delays of a fault may take longer.
+// Slow headers close the connection, and a slow body is a 408, which uses up no
+// fault.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
-	s := serveService(t, plainService(), func(srv *http.Server) {
-		srv.ReadHeaderTimeout, srv.ReadTimeout = 2*time.Second, 2*time.Second
+	s := startService(t, newTestService(nil), func(srv *http.Server) {
+		srv.ReadHeaderTimeout = 2 * time.Second
+		srv.ReadTimeout = 2 * time.Second
 	})
-	s.dial(t, "").read().check(t, "nothing", noAnswer)
-	s.dial(t, "POST /v1/pets"+withKey+"Content-Length: 3\n\n{}").read().check(t, "half a body",
-		"408 request_timeout: the body did not arrive in time\nConnection: close")
-	for code, want := range map[string]string{"": "200 []", "&code=418": teapot, "&code=hangup": noAnswer} {
-		s.do(t, "PUT /__admin/fault?delay=1.1&answer-delay=1.1"+code)
+	const fault = `200 {"code":"503","times":1,"matched":0,"applied":0}`
+	s.expect(t, "PUT /__admin/fault?code=503&times=1", fault)
+	nothing := s.connect(t)
+	list := s.send(t, "GET /v1/pets\nContent-Length: 3")
+	get := s.send(t, "GET /v1/pets/1\nContent-Length: 3") // without the headers of getPet
+	const timeout = "408 request_timeout: the body did not arrive in time\nConnection: close"
+	nothing.read().check(t, "no headers", connClosed)
+	list.read().check(t, "no body of a list", timeout)
+	get.read().check(t, "no body of a get", timeout)
+	s.expect(t, "GET /__admin/fault", fault)
+}
+
+// The delays of a fault may take longer than a request may take to arrive.
+func TestDelaysBeyondTimeouts(t *testing.T) {
+	t.Parallel()
+	s := startService(t, newTestService(nil), func(srv *http.Server) {
+		srv.ReadHeaderTimeout = 2 * time.Second
+		srv.ReadTimeout = 2 * time.Second
+	})
+	for _, tt := range []struct{ code, want string }{
+		{code: "", want: "200 []"},
+		{code: "&code=418", want: teapot},
+		{code: "&code=hangup", want: connClosed},
+	} {
+		s.do(t, "PUT /__admin/fault?delay=1.1&answer-delay=1.1"+tt.code)
 		begin := time.Now()
-		s.expect(t, "GET /v1/pets", want)
-		holds(t, time.Since(begin) >= 2200*time.Millisecond, "%q waits for both: %v", code, time.Since(begin))
+		s.expect(t, "GET /v1/pets", tt.want)
+		if took := time.Since(begin); took < 2200*time.Millisecond {
+			t.Errorf("with both delays and %q: took %v, want 2.2 s or more", tt.code, took)
+		}
 	}
 }
 
-// A bug, be it a panic or an error that is no Error, is a 500. Only the log tells what it is.
+// The server has the time limits of the reference. A response may take more
+// than three of the longest waits: -latency, delay and answer-delay.
+func TestServerLimits(t *testing.T) {
+	srv := newServer(newTestService(nil))
+	equal(t, "the time for the headers", srv.ReadHeaderTimeout, 5*time.Second)
+	equal(t, "the time for the request", srv.ReadTimeout, 15*time.Second)
+	equal(t, "the time for the response", srv.WriteTimeout, 2*time.Minute)
+	equal(t, "the time of an idle connection", srv.IdleTimeout, 2*time.Minute)
+	equal(t, "the longest wait", maxWait, 30*time.Second)
+	if srv.WriteTimeout <= 3*maxWait {
+		t.Errorf("got %v for a response, want more than %v", srv.WriteTimeout, 3*maxWait)
+	}
+}
+
+// A bug is a 500, be it a panic or an error that is not an Error. Only the log
+// shows what it is.
 func TestBugs(t *testing.T) {
-	all, secret := routes, errors.New("open /secret: permission denied")
-	defer func() { routes = all }()
-	const bug, full = "the service has a bug; its log has the details", "pet 3: it is full"
-	const logged, panicked = `level=ERROR msg=bug error="open /secret: permission denied" method=GET url=/v1/pets/bug`, `level=ERROR msg=bug error="panic: open /secret: .*TestBugs.*"`
-	for name, c := range map[string]struct {
-		do             func(x *exchange) error
-		answer, logged string
+	secret := errors.New("open /secret: permission denied")
+	const bug500 = "500 internal_server_error: the service has a bug; its log has the details"
+	for _, tt := range []struct {
+		name string
+		do   func(x *exchange) error
+		want string
+		log  string // a regular expression
 	}{
-		"an error": {do: func(x *exchange) error { x.reply(201, "", []byte("half")); return secret },
-			answer: "500 internal_server_error: " + bug, logged: logged},
-		"a panic": {do: func(x *exchange) error { x.replyJSON(201, []byte("half")); panic(secret) },
-			answer: "500 internal_server_error: " + bug, logged: panicked},
-		"no bug": {do: func(*exchange) error { return fmt.Errorf("pet 3: %w", newError(507, "it is full")) },
-			answer: "507 insufficient_storage: " + full, logged: "^$"},
+		{
+			name: "error",
+			do: func(x *exchange) error {
+				x.reply(201, "", []byte("half"))
+				return secret
+			},
+			want: bug500,
+			log: `^time=\S+ level=ERROR msg=bug error="open /secret: permission denied" ` +
+				`method=GET url=/v1/pets/bug\n$`,
+		},
+		{
+			name: "panic",
+			do: func(x *exchange) error {
+				x.replyJSON(201, []byte("half"))
+				panic(secret)
+			},
+			want: bug500,
+			log: `^time=\S+ level=ERROR msg=bug error="panic: open /secret: .*TestBugs.*" ` +
+				`method=GET url=/v1/pets/bug\n$`,
+		},
+		{
+			name: "no bug",
+			do: func(*exchange) error {
+				return fmt.Errorf("pet 3: %w", newError(507, "it is full"))
+			},
+			want: "507 insufficient_storage: pet 3: it is full",
+			log:  "^$",
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			routes = append(slices.Clip(all), route{pattern: "GET /v1/pets/bug", do: c.do})
-			s := start(t)
-			s.expect(t, "GET /v1/pets/bug", c.answer)
+		t.Run(tt.name, func(t *testing.T) {
+			addRoute(t, route{pattern: "GET /v1/pets/bug", do: tt.do})
+			s := startServer(t)
+			s.expect(t, "GET /v1/pets/bug", tt.want)
 			s.expect(t, "GET /v1/pets", "200 []")
 			s.stop()
-			matches(t, s.stderr.String(), c.logged)
+			matches(t, "stderr", s.stderr.String(), tt.log)
 		})
 	}
 }
 
-// A full store answers 507 to creates, and refuses a seed. All else is as before.
+// A full store refuses creates with a 507, and refuses a seed. Everything else
+// goes on.
 func TestFullStore(t *testing.T) {
-	seed := newStore()
-	seed.size = maxSize - petCost - int64(len(stored))
+	almostFull := newStore()
+	almostFull.size = maxSize - petCost - int64(len(pet1))
+	s := startService(t, newTestService(almostFull))
 	const full = "507 insufficient_storage: the store is full; its limit is 268435456 bytes"
-	const create = "POST /v1/pets " + pet
-	s := serveService(t, testService(seed, 0, context.Background()))
 	s.expect(t, `POST /v1/pets {"name":"ab","categoryId":1}`, full)
 	for range 2 {
-		s.expect(t, create, made)
-		s.expect(t, create, full)
-		s.expect(t, "GET /v1/pets", "200 ["+stored+"]")
+		s.expect(t, "POST /v1/pets "+newPet, created1)
+		s.expect(t, "POST /v1/pets "+newPet, full)
+		s.expect(t, "GET /v1/pets", list1)
 		s.expect(t, "POST /__admin/reset", "204")
 	}
-	pets := seed.clone()
-	equal(t, "the error of a pet of a seed that fits", pets.putSeed([]byte(pet)), nil)
-	e, _ := pets.putSeed([]byte(pet)).(Error)
-	equal(t, "the status of one that does not fit", e.Status, 507)
+
+	seed := almostFull.clone()
+	if err := seed.putSeed([]byte(newPet)); err != nil {
+		t.Errorf("a pet of a seed that fits: got the error %v, want none", err)
+	}
+	var e Error
+	if err := seed.putSeed([]byte(newPet)); !errors.As(err, &e) || e.Status != 507 {
+		t.Errorf("a pet of a seed that does not fit: got the error %v, want a 507", err)
+	}
 }
 
-// README: Flags, output, the end.
+// The process: flags, output and its end.
 
-// Flags, and command lines that do not serve. A fatal error is one line on stderr, and says what is right.
+// A command line that is wrong ends with one line on standard error, which says
+// what is right.
 func TestCommandLine(t *testing.T) {
-	const duration = "it must be a duration from 0s to 30s, such as 150ms or 2s; -h lists the flags"
-	slow, begin := start(t, "-latency", "50ms"), time.Now()
-	slow.expect(t, "GET /v1/pets\nPrefer: delay=0.05", "200 []\nPreference-Applied: delay=0.05")
-	holds(t, time.Since(begin) >= 100*time.Millisecond, "-latency delays the request, and the fault does too")
-	for _, c := range []struct {
-		key, args string
-		code      int
-		error     string
+	const (
+		hint        = "; -h lists the flags"
+		duration    = "it must be a duration from 0s to 30s, such as 150ms or 2s" + hint
+		noAddr      = ".*; write -addr 127.0.0.1:8080, or -addr :8080 for all interfaces"
+		badAddr     = ".*; -addr must be host:port, .*; -addr 127.0.0.1:0 takes any free port"
+		badKey      = "PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters: .*"
+		fileOfSeeds = ".*; -seed takes the path of a JSON file with an array of pets"
+	)
+	other := startServer(t)
+	for _, tt := range []struct {
+		key  string
+		args string // separated by spaces
+		code int
+		want string // a regular expression
 	}{
-		{args: "-x\ny", code: 2, error: ".*-x y; -h lists the flags"},
-		{args: "-stdin stray\r\none", code: 2, error: "unexpected argument stray one; -h lists the flags"},
-		{args: "-version stray", code: 2, error: "unexpected argument stray; -h lists the flags"},
-		{args: "-log=perhaps", code: 2, error: ".*perhaps.*; -h lists the flags"},
-		{args: "-latency -1ns", code: 2, error: ".*-1ns.*" + duration},
-		{args: "-latency 30.001s", code: 2, error: ".*30.001s.*" + duration},
-		{args: "-seed no\n.json", code: 1, error: ".*no .json.*"},
-		{args: "-stdin", key: "k k", code: 1, error: "PETSTORE_API_KEY must be 1 to 4096 visible ASCII .*"},
-		{args: "-stdin", key: "k\x7f", code: 1, error: "PETSTORE_API_KEY must be .*"},
-		{args: "-stdin", key: strings.Repeat("k", 4097), code: 1, error: "PETSTORE_API_KEY must be .*"},
-		{args: "-addr ", code: 1, error: ".*; write -addr 127.0.0.1:8080, or -addr :8080 for all interfaces"},
-		{args: "-addr :", code: 1, error: ".*; write -addr 127.0.0.1:8080, or -addr :8080 for all interfaces"},
-		{args: "-addr 8081", code: 1, error: ".*; -addr must be host:port, .*"},
-		{args: "-addr 1.2.3.4:80", code: 1, error: ".*; -addr must be host:port, .*"},
-		{args: "-addr " + slow.addr, code: 1, error: ".*; -addr 127.0.0.1:0 takes any free port"},
+		{args: "-x\ny", code: 2, want: ".*-x y" + hint},
+		{args: "-stdin stray\r\none", code: 2,
+			want: "unexpected argument stray one" + hint},
+		{args: "-version stray", code: 2, want: "unexpected argument stray" + hint},
+		{args: "-log=perhaps", code: 2, want: ".*perhaps.*: it must be true or false" + hint},
+		{args: "-latency -1ns", code: 2, want: ".*-1ns.*" + duration},
+		{args: "-latency 30.001s", code: 2, want: ".*30.001s.*" + duration},
+		{args: "-latency 5", code: 2, want: `.*"5".*` + duration},
+		{args: "-seed no\n.json", code: 1,
+			want: ".*no .json: no such file or directory" + fileOfSeeds},
+		{args: "-stdin", key: "k k", code: 1, want: badKey},
+		{args: "-stdin", key: "k\x7f", code: 1, want: badKey},
+		{args: "-stdin", key: strings.Repeat("k", 4097), code: 1, want: badKey},
+		{args: "-addr ", code: 1, want: noAddr},
+		{args: "-addr :", code: 1, want: noAddr},
+		{args: "-addr 8081", code: 1, want: badAddr},
+		{args: "-addr 192.0.2.1:80", code: 1, want: badAddr}, // an address of no machine (RFC 5737)
+		{args: "-addr " + other.addr, code: 1, want: ".*" + other.addr + badAddr},
 	} {
-		t.Run(fmt.Sprintf("%s %.9s", c.args, c.key), func(t *testing.T) {
-			command{key: c.key, args: strings.Split(c.args, " ")}.ends(t, c.code, "", "petstore: "+c.error)
+		t.Run(fmt.Sprintf("%s %.9s", tt.args, tt.key), func(t *testing.T) {
+			c := command{key: tt.key, args: strings.Split(tt.args, " ")}
+			c.expectExit(t, tt.code, "", "petstore: "+tt.want+"\n")
 		})
 	}
-	command{args: []string{"-version"}}.ends(t, 0, "1.0.0\n", "")
-	command{args: []string{"-h"}}.ends(t, 0, "", `(?s).* at /,.*/openapi.*_API_KEY.*1 to 4096.*up to 30s.*`)
-}
-
-// A standard output that cannot be written, or a listener that fails, ends the service with an error.
-func TestServeFails(t *testing.T) {
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	command{args: []string{"-version"}}.expectExit(t, 0, "1.0.0\n", "")
 	r, stdout := io.Pipe()
 	r.Close()
-	err := within(t, "the end", func() error { return serve(ln, plainService(), stdout) })
-	holds(t, errors.Is(err, io.ErrClosedPipe), "it ends with the error of standard output: %v", err)
-	ln.Close()
-	err = within(t, "the end", func() error { return serve(ln, plainService(), io.Discard) })
-	holds(t, errors.Is(err, net.ErrClosed), "it ends with the error of the listener: %v", err)
+	code := command{args: []string{"-version"}}.run(context.Background(), stdout, io.Discard)
+	equal(t, "the exit code of -version with a closed standard output", code, 1)
 }
 
-// GOGC and GOMEMLIMIT win over what the service sets.
+// The help lists the flags, with the defaults that do not depend on the run.
+func TestHelp(t *testing.T) {
+	var stdout, stderr lockedBuffer
+	code := command{args: []string{"-h"}}.run(context.Background(), &stdout, &stderr)
+	equal(t, "the exit code", code, 0)
+	equal(t, "stdout", stdout.String(), "")
+	help := stderr.String()
+	matches(t, "the help", help, `(?s) at /,.*/openapi.*_API_KEY.*1 to 4096.*up to 30s.*`)
+	matches(t, "the help", help, `(?s)-addr host:port\n[^\n]*\(default "127\.0\.0\.1:8080"\)\n`)
+	for _, flag := range []string{
+		"-addr host:port", "-seed file", "-latency duration", "-stdin", "-log", "-version",
+	} {
+		matches(t, "the help", help, `\n  `+flag+`\n`)
+	}
+	if strings.Contains(help, "(default true)") {
+		t.Errorf("the help has \"(default true)\": %s", help)
+	}
+
+	// At a terminal, where the default of -log is true, the help is the same. What
+	// is written to this side of a pseudo-terminal is echoed to it.
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there is no /dev/ptmx")
+	}
+	defer terminal.Close()
+	parseFlags([]string{"-h"}, terminal)
+	atTerminal := within(t, "the help at a terminal", func() string {
+		var text string
+		in := bufio.NewReader(terminal)
+		for !strings.Contains(text, "-version") {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				break
+			}
+			text += strings.ReplaceAll(line, "\r\n", "\n")
+		}
+		return text
+	})
+	equal(t, "the help at a terminal", atTerminal, help[:min(len(help), len(atTerminal))])
+}
+
+// -latency delays each request under /v1 with the key, and no other. The delay
+// of a fault is added. The fault is that of the time when the request arrived.
+func TestLatency(t *testing.T) {
+	slow := startServer(t, "-latency", "50ms")
+	begin := time.Now()
+	slow.expect(t, "GET /v1/pets\nPrefer: delay=0.05", "200 []\nPreference-Applied: delay=0.05")
+	if took := time.Since(begin); took < 100*time.Millisecond {
+		t.Errorf("-latency 50ms and delay=0.05 took %v, want 100 ms or more", took)
+	}
+
+	svc := newTestService(nil)
+	svc.latency = time.Hour
+	s := startService(t, svc)
+	for _, tt := range []struct{ request, want string }{
+		{request: "GET /healthz", want: `200 {"status":"ok"}`},
+		{request: "PUT /__admin/fault?code=503",
+			want: `200 {"code":"503","matched":0,"applied":0}`},
+		{request: "GET /__admin/fault", want: `200 {"code":"503","matched":0,"applied":0}`},
+		{request: "GET /__admin/requests", want: emptyJournal},
+		{request: "POST /__admin/reset", want: "204"},
+		{request: "GET /v1/pets\nAuthorization: x", want: missingKey},
+		{request: "POST /v1/pets\nContent-Length: 65537",
+			want: "413 request_entity_too_large\nConnection: close"},
+		{request: "GET /nothing", want: "404 not_found"},
+	} {
+		s.expect(t, tt.request, tt.want)
+	}
+	equal(t, "the page", s.do(t, "GET /").status, 200)
+	equal(t, "the description", s.do(t, "GET /openapi.json").status, 200)
+	equal(t, "a preflight", s.do(t, "OPTIONS /v1/pets").status, 204)
+
+	s.expect(t, "POST /__admin/reset", "204")
+	s.do(t, "PUT /__admin/fault?code=418")
+	conn := s.send(t, "GET /v1/pets")
+	s.waitMatched(t, 1)
+	s.do(t, "PUT /__admin/fault?code=503") // which does not end the latency
+	s.expect(t, "GET /__admin/requests", emptyJournal)
+	s.expect(t, "POST /__admin/reset", "204")
+	conn.read().check(t, "GET /v1/pets", teapot)
+}
+
+// A standard output that cannot be written, or a listener that fails, ends the
+// service with an error.
+func TestServeFails(t *testing.T) {
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	r, stdout := io.Pipe()
+	r.Close()
+	err := within(t, "the end", func() error { return serve(ln, newTestService(nil), stdout) })
+	if !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("with a closed standard output: got the error %v, want %v", err, io.ErrClosedPipe)
+	}
+	ln.Close()
+	err = within(t, "the end", func() error { return serve(ln, newTestService(nil), io.Discard) })
+	if !errors.Is(err, net.ErrClosed) {
+		t.Errorf("with a closed listener: got the error %v, want %v", err, net.ErrClosed)
+	}
+}
+
+// The service sets the garbage collector, unless GOGC or GOMEMLIMIT is set.
 func TestCollectorSettings(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	stopped, stop := context.WithCancel(context.Background())
 	stop()
-	for set, want := range map[string][2]int64{ // by the variable that is set: GOGC and GOMEMLIMIT afterwards
-		"": {400, memoryLimit}, "GOGC": {77, memoryLimit}, "GOMEMLIMIT": {400, 900 << 20},
+	const fromRuntime, limitFromRuntime = 77, 900 << 20
+	for _, tt := range []struct {
+		set       string // the environment variable that is set
+		gcPercent int
+		limit     int64
+	}{
+		{set: "", gcPercent: 400, limit: memoryLimit},
+		{set: "GOGC", gcPercent: fromRuntime, limit: memoryLimit},
+		{set: "GOMEMLIMIT", gcPercent: 400, limit: limitFromRuntime},
 	} {
-		debug.SetGCPercent(77) // as the runtime does at its start
-		debug.SetMemoryLimit(900 << 20)
-		getenv := func(name string) string { return map[string]string{set: "set"}[name] }
-		run(stopped, []string{"-addr", "127.0.0.1:0"}, getenv, nil, io.Discard, io.Discard)
-		equal(t, "with "+set, [2]int64{int64(debug.SetGCPercent(100)), debug.SetMemoryLimit(-1)}, want)
-	}
-}
-
-// At a signal, what is in flight is answered. A second one ends the service at once. SIGINT is ignored at the
-// start, as by "&" in scripts.
-func TestSignals(t *testing.T) {
-	for name, signal := range map[string]os.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": os.Interrupt} {
-		for _, isTwice := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/twice=%t", name, isTwice), func(t *testing.T) {
-				cmd := child("-log")
-				ignoring := []string{"sh", "-c", `trap "" INT; exec "$0" "$@"`}
-				cmd.Path, cmd.Args = "/bin/sh", append(ignoring, cmd.Args...)
-				p := launch(t, cmd)
-				upload := p.upload(t)
-				p.cmd.Process.Signal(signal)
-				p.untilRefused(t) // otherwise, the two could come as one
-				if isTwice {
-					p.cmd.Process.Signal(signal)
-					p.ends(t, "exit status 1")
-					return
-				}
-				upload.send("", pet)
-				upload.read().check(t, "what is in flight", made+"\nConnection: close")
-				p.ends(t, "<nil>")
-				matches(t, p.stderr.String(), `(?s)stopping; .*limit=10s\n.*msg=request .*status=201\n$`)
-			})
+		debug.SetGCPercent(fromRuntime)
+		debug.SetMemoryLimit(limitFromRuntime)
+		getenv := func(name string) string {
+			if name == tt.set {
+				return "set"
+			}
+			return ""
 		}
+		err := run(stopped, []string{"-addr", "127.0.0.1:0"}, getenv, nil, io.Discard, io.Discard)
+		equal(t, "the error", err, nil)
+		gcPercent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(-1)
+		equal(t, fmt.Sprintf("the GC percentage with %q set", tt.set), gcPercent, tt.gcPercent)
+		equal(t, fmt.Sprintf("the memory limit with %q set", tt.set), limit, tt.limit)
 	}
 }
 
-// A start that still reads its seed stops once that is read.
+// At a signal, the requests in flight are answered. A second signal ends the
+// process at once. SIGINT works even if it was ignored at the start, as it is
+// after "&" in a script.
+func TestSignals(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		signal os.Signal
+		twice  bool
+	}{
+		{name: "SIGTERM", signal: syscall.SIGTERM},
+		{name: "SIGINT", signal: os.Interrupt},
+		{name: "SIGTERM twice", signal: syscall.SIGTERM, twice: true},
+		{name: "SIGINT twice", signal: os.Interrupt, twice: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := petstoreCommand("-log")
+			ignoring := []string{"sh", "-c", `trap "" INT; exec "$0" "$@"`}
+			cmd.Path, cmd.Args = "/bin/sh", append(ignoring, cmd.Args...)
+			p := startProcess(t, cmd)
+			conn := p.startCreate(t)
+			p.cmd.Process.Signal(tt.signal)
+			p.waitClosed(t) // otherwise, the two signals could arrive as one
+			if tt.twice {
+				p.cmd.Process.Signal(tt.signal)
+				p.expectExit(t, "exit status 1")
+				return
+			}
+			conn.write(newPet)
+			conn.read().check(t, "the create in flight", created1+"\nConnection: close")
+			p.expectExit(t, "<nil>")
+			matches(t, "stderr", p.stderr.String(),
+				`(?s)stopping; .*limit=10s\n.*msg=request .*status=201\n$`)
+		})
+	}
+}
+
+// A service that still reads its seed at a signal stops after it.
 func TestStopWhileSeeding(t *testing.T) {
-	seed, w, _ := os.Pipe()
-	cmd := child("-seed", "/dev/fd/3")
+	seed, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd := petstoreCommand("-seed", "/dev/fd/3")
 	cmd.ExtraFiles = []*os.File{seed}
-	must(0, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { cmd.Process.Kill() })
-	within(t, "the reading of the seed", func() int { // more than a pipe holds
-		return must(w.WriteString(strings.Repeat(" ", 1000000)))
+	spaces := strings.Repeat(" ", 1_000_000) // more than a pipe holds, so the service must read
+	within(t, "the reading of the seed", func() error {
+		_, err := w.WriteString(spaces)
+		return err
 	})
 	cmd.Process.Signal(syscall.SIGTERM)
 	w.WriteString("[]")
@@ -1294,48 +2539,62 @@ func TestStopWhileSeeding(t *testing.T) {
 	equal(t, "the end of the process", within(t, "the end of the process", cmd.Wait), nil)
 }
 
-// What is in flight has 10 seconds. Here it is cut off before it would get the 408 that is due after 15.
-func TestStopWaitsTenSeconds(t *testing.T) {
+// Requests in flight have 10 seconds at a stop. Then the connection is closed,
+// before the request would get its 408 after 15 seconds.
+func TestStopTimeout(t *testing.T) {
 	t.Parallel()
-	p := launch(t, child())
-	upload, begin := p.upload(t), time.Now()
+	p := startProcess(t, petstoreCommand())
+	conn := p.startCreate(t)
+	begin := time.Now()
 	p.cmd.Process.Signal(syscall.SIGTERM)
-	upload.read().check(t, "the upload", noAnswer)
-	holds(t, time.Since(begin) >= 9*time.Second, "it had 9 seconds at least: %v", time.Since(begin))
-	p.ends(t, "<nil>")
+	conn.read().check(t, "the create in flight", connClosed)
+	if took := time.Since(begin); took < 9*time.Second {
+		t.Errorf("the connection was closed after %v, want 10 s", took)
+	}
+	p.expectExit(t, "<nil>")
+	matches(t, "stderr", p.stderr.String(),
+		`^time=\S+ level=WARN msg="requests in flight get no answer" .*\n$`)
 }
 
-// With -stdin, the service stops when its standard input ends. Without it, that is ignored.
+// With -stdin, the service stops when its standard input ends. Without it,
+// standard input does not matter.
 func TestStdin(t *testing.T) {
 	stdin, starter := io.Pipe()
 	s := command{key: testKey, stdin: stdin, args: []string{"-stdin", "-log"}}.start(t)
-	within(t, "the reading of standard input", func() int { return must(starter.Write([]byte("more\n"))) })
+	within(t, "the reading of standard input", func() error {
+		_, err := io.WriteString(starter, "more\n")
+		return err
+	})
 	s.expect(t, "GET /healthz", `200 {"status":"ok"}`)
 	starter.Close()
-	s.untilRefused(t)
+	s.waitClosed(t)
 	s.stop()
-	matches(t, s.stderr.String(), `(?s)standard input has ended, .*stopping; `)
+	matches(t, "stderr", s.stderr.String(), `(?s)standard input has ended, .*stopping; `)
+
+	ended := command{key: testKey, stdin: strings.NewReader("")}.start(t)
+	ended.expect(t, "GET /v1/pets", "200 []")
 }
 
-// README: Limits. What several files must say alike, and long runs.
+// Descriptions, documents and long runs.
 
-// The routes and api/openapi.json have the same operations and parameters, but for a few paths. Operations
-// under /v1 are those of a fault and the steps of TestModel. Schemas have the members of the structs.
+// The table of routes, api/openapi.json and TestModel have the same operations.
+// The schemas have the members of the structs.
 func TestRegistries(t *testing.T) {
 	const openapi, theRoutes = "api/openapi.json", "the table of routes"
-	api, schemas := readOpenAPI()
-	var described, outdated, routed, operations []string
-	for pattern, o := range api {
-		described = append(described, pattern+" "+o.OperationID)
-		for _, p := range o.Parameters {
+	api := readOpenAPI(t)
+	var described, deprecated []string
+	for pattern, op := range api.operations {
+		described = append(described, pattern+" "+op.OperationID)
+		for _, p := range op.Parameters {
 			if p.In == "query" {
 				described = append(described, pattern+"?"+p.Name)
 			}
 		}
-		if o.Deprecated {
-			outdated = append(outdated, o.OperationID)
+		if op.Deprecated {
+			deprecated = append(deprecated, op.OperationID)
 		}
 	}
+	var routed, operations, withHeaders []string
 	undescribed := []string{"GET /v1/store/orders", "GET /healthz", "GET /openapi.json", "GET /{$}"}
 	for _, rt := range routes {
 		if !slices.Contains(undescribed, rt.pattern) {
@@ -1347,225 +2606,315 @@ func TestRegistries(t *testing.T) {
 		if rt.operation != "" && strings.Contains(rt.pattern, " /v1/") {
 			operations = append(operations, rt.operation)
 		}
-	}
-	sameNames(t, openapi, described, theRoutes, routed)
-	var withHeaders []string
-	for _, rt := range routes {
 		if rt.headers != nil {
 			withHeaders = append(withHeaders, rt.operation)
 		}
 	}
-	sameNames(t, "deprecated in "+openapi, outdated, "the routes with headers", withHeaders)
+	sameNames(t, openapi, described, theRoutes, routed)
+	sameNames(t, "deprecated in "+openapi, deprecated, "the routes with headers", withHeaders)
 	sameNames(t, "faultKinds", keys(faultKinds), "faultCodes", faultCodes)
 	sameNames(t, "newPetMembers", newPetMembers, "NewPet", members(NewPet{}))
 	sameNames(t, "faultOperations", faultOperations, theRoutes, operations)
-	sameNames(t, "steps of TestModel", keys(steps), theRoutes, operations)
-	sameNames(t, "the schema FaultOperation", schemas["FaultOperation"].Enum, theRoutes, operations)
-	words := schemas["FaultCode"].AnyOf[1].Enum // AnyOf[0] is a status
-	sameNames(t, "the schema FaultCode", words, "faultCodes", faultCodes)
-	sameNames(t, "the schema PetStatus", schemas["PetStatus"].Enum, "statuses", statuses[1:])
-	for name, v := range map[string]any{"NewPet": NewPet{}, "Pet": Pet{}, "Error": Error{},
-		"Fault": standingFaultState{}, "JournalEntry": entry{}} {
-		sameNames(t, "the schema "+name, keys(schemas[name].Properties), fmt.Sprintf("%T", v), members(v))
+	sameNames(t, "modelSteps", keys(modelSteps), theRoutes, operations)
+
+	for _, tt := range []struct {
+		schema string
+		words  []string
+		other  string // no word
+	}{
+		{schema: "FaultOperation", words: operations, other: "reset"},
+		{schema: "PetStatus", words: statuses[1:], other: "lost"},
+		{schema: "FaultCode", words: append([]string{"400", "599"}, faultCodes...), other: "600"},
+	} {
+		for _, word := range tt.words {
+			if err := api.validate(tt.schema, api.schemas[tt.schema], word); err != nil {
+				t.Errorf("the schema %s does not allow %q: %v", tt.schema, word, err)
+			}
+		}
+		if api.validate(tt.schema, api.schemas[tt.schema], tt.other) == nil {
+			t.Errorf("the schema %s allows %q", tt.schema, tt.other)
+		}
+	}
+	for _, tt := range []struct {
+		schema string
+		value  any
+	}{
+		{schema: "NewPet", value: NewPet{}},
+		{schema: "Pet", value: Pet{}},
+		{schema: "Error", value: Error{}},
+		{schema: "Fault", value: standingFaultState{}},
+		{schema: "JournalEntry", value: entry{}},
+	} {
+		properties := keys(api.resolve(api.schemas[tt.schema]).Properties)
+		structName := fmt.Sprintf("%T", tt.value)
+		sameNames(t, "the schema "+tt.schema, properties, structName, members(tt.value))
 	}
 }
 
-// Each status that api/openapi.json describes is answered, as it is described there.
+// For each status that api/openapi.json gives an operation, there is a request
+// with a response that is as described.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
-	full := newStore()
-	full.size = maxSize
-	s, crammed := serveService(t, plainService()), serveService(t, testService(full, 0, context.Background()))
-	slow := serveService(t, plainService(), func(srv *http.Server) { srv.ReadTimeout = time.Second })
-	const fault = "PUT /__admin/fault?code=503&delay=0&answer-delay=0&retry-after=7&operation=createPet" +
-		"&skip=99&times=2"
-	succeeds := map[string]string{ // where the pattern of the route is not enough
-		"createPet": "POST /v1/pets " + pet, "reset": "POST /__admin/reset [" + pet + "]", "setFault": fault,
+	fullStore := newStore()
+	fullStore.size = maxSize
+	s := startService(t, newTestService(nil))
+	full := startService(t, newTestService(fullStore))
+	slow := startService(t, newTestService(nil), func(srv *http.Server) {
+		srv.ReadTimeout = time.Second
+	})
+
+	const setFault = "PUT /__admin/fault" +
+		"?code=503&delay=0&answer-delay=0&retry-after=7&operation=createPet&skip=99&times=2"
+	succeeding := map[string]string{ // where the pattern of the route is not enough
+		"createPet": "POST /v1/pets " + newPet,
+		"reset":     "POST /__admin/reset [" + newPet + "]",
+		"setFault":  setFault,
 	}
-	fails := map[string]string{
-		"listPets 400": "GET /v1/pets?limit=0", "createPet 400": "POST /v1/pets {}",
-		"getPet 400": "GET /v1/pets/x", "getPet 404": "GET /v1/pets/5", "reset 400": "POST /__admin/reset {}",
-		"setFault 400": "PUT /__admin/fault?code=x",
+	failing := map[string]string{
+		"listPets 400":    "GET /v1/pets?limit=0",
+		"createPet 400":   "POST /v1/pets {}",
+		"getPet 400":      "GET /v1/pets/x",
+		"getPet 404":      "GET /v1/pets/5",
+		"reset 400":       "POST /__admin/reset {}",
+		"setFault 400":    "PUT /__admin/fault?code=x",
+		"showJournal 400": "GET /__admin/requests?total=x",
 	}
-	headers := map[string]string{ // with which those requests fail that have the status
-		"401": "Authorization: x", "413": "Content-Length: 65537", "415": "Content-Type: x",
-		"502": "Prefer: code=html", "default": "Content-Length: 999", // no body comes: a 408
+	headers := map[string]string{ // which make any other request fail with a status
+		"401":     "Authorization: x",
+		"413":     "Content-Length: 65537",
+		"415":     "Content-Type: x",
+		"502":     "Prefer: code=html",
+		"default": "Content-Length: 999", // no body follows, so this is a 408
 	}
-	services := map[string]*testServer{"507": crammed, "default": slow} // for the rest, s
-	api, _ := readOpenAPI()
-	for pattern, o := range api {
-		name := o.OperationID
-		request := cmp.Or(succeeds[name], sample(pattern))
-		for status := range o.Responses {
-			t.Run(name+"/"+status, func(t *testing.T) {
-				s.do(t, "POST /__admin/reset ["+stored+","+pet+"]")
-				s.do(t, fault)
-				s.do(t, "POST /v1/pets {}\nPrefer: delay=0") // for the journal
-				sent := cmp.Or(fails[name+" "+status], request+"\n"+headers[status])
-				r := cmp.Or(services[status], s).do(t, sent)
-				equal(t, sent, strconv.Itoa(r.status), strings.Replace(status, "default", "408", 1))
-				o.check(t, r)
-				if strings.Contains(request, "/v1/") && status[0] != '2' { // the same may be simulated
-					code := strings.Replace(status, "default", "599", 1)
-					o.check(t, s.do(t, request+"\nPrefer: retry-after=7, code="+code))
+	api := readOpenAPI(t)
+	for pattern, op := range api.operations {
+		for status := range op.Responses {
+			t.Run(op.OperationID+"/"+status, func(t *testing.T) {
+				to, wantStatus := s, status
+				switch status {
+				case "507":
+					to = full
+				case "default":
+					t.Parallel() // as it takes a second
+					to, wantStatus = slow, "408"
+				default:
+					s.expect(t, "POST /__admin/reset ["+pet1+","+newPet+"]", "204")
+					s.do(t, setFault)
+					// The journal gets an entry with all members.
+					s.do(t, `POST /v1/pets?x {"id":1}`+"\nPrefer: delay=0")
+				}
+				valid := cmp.Or(succeeding[op.OperationID], exampleOf(pattern))
+				request := cmp.Or(failing[op.OperationID+" "+status], valid+"\n"+headers[status])
+				resp := to.do(t, request)
+				equal(t, "the status of "+request, strconv.Itoa(resp.status), wantStatus)
+				api.checkBody(t, op.Responses[status], request, resp)
+
+				// An Error of this status may also be simulated.
+				if strings.Contains(pattern, " /v1/") && status[0] == '4' {
+					request = valid + "\nPrefer: retry-after=7, code=" + status
+					api.checkBody(t, op.Responses[status], request, s.do(t, request))
 				}
 			})
 		}
 	}
 }
 
-// sample returns a request, or its target, for the pattern of a route: /v1/pets/1 for /v1/pets/{petId}.
-func sample(pattern string) string {
+// exampleOf returns a request, or its target, for the pattern of a route. For
+// GET /v1/pets/{petId}, it is GET /v1/pets/1.
+func exampleOf(pattern string) string {
 	return regexp.MustCompile(`\{\w+\}`).ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "1")
 }
 
-// operation is an operation in api/openapi.json.
-type operation struct {
+// openAPIDescription is api/openapi.json, as far as the tests need it.
+type openAPIDescription struct {
+	operations map[string]openAPIOperation // by the patterns of their routes
+	schemas    map[string]*schema
+}
+
+type openAPIOperation struct {
 	OperationID string
 	Deprecated  bool
 	Parameters  []struct {
 		Name, In string
 		Schema   *schema
 	}
-	Responses map[string]struct {
-		Headers, Content map[string]struct {
-			Schema   *schema
-			Required bool // of a header
-		}
+	Responses map[string]openAPIResponse // by status, or "default"
+}
+
+type openAPIResponse struct {
+	Content map[string]struct { // by media type
+		Schema *schema
 	}
 }
 
-// check compares an answer with its description: that of its status, or the default.
-func (o operation) check(t *testing.T, r reply) {
-	t.Helper()
-	told, found := o.Responses[strconv.Itoa(r.status)]
-	if !found {
-		told = o.Responses["default"]
-	}
-	media, body := r.header.Get("Content-Type"), any(r.body)
-	if media == "application/json" {
-		json.Unmarshal([]byte(r.body), &body)
-	}
-	if schema := told.Content[media].Schema; schema != nil {
-		err := schema.check("the body", body)
-		holds(t, err == nil, "the body is as described: %v: %s", err, r)
-	} else {
-		holds(t, r.body == "" && told.Content == nil, "a body of the type %q is described: %s", media, r)
-	}
-	names := []string{"Connection", "Content-Length", "Content-Type", "Date"}
-	if r.header.Get("Preference-Applied") != "" { // an error that was asked for may have these, too
-		names = append(append(names, keys(o.Responses["default"].Headers)...), "WWW-Authenticate")
-	}
-	for name, h := range told.Headers {
-		names = append(names, name)
-		holds(t, !h.Required || r.header.Get(name) != "", "the answer has the header %s", name)
-	}
-	for name := range r.header {
-		isName := func(described string) bool { return strings.EqualFold(described, name) }
-		holds(t, slices.ContainsFunc(names, isName), "the header %s is described", name)
-	}
-}
-
-// schema is a schema, as far as the tests need it.
+// schema is a JSON schema.
 type schema struct {
-	Type, Pattern               string
+	Ref                         string `json:"$ref"` // a schema that stands in place of this one
+	Description, Type, Format   string
+	Pattern                     string
 	Enum, Required              []string
-	Properties                  map[string]*schema
+	Minimum, Maximum            *float64
+	MaxLength, MaxItems         *int
+	Default                     any
 	Items, AdditionalProperties *schema
+	Properties                  map[string]*schema
 	AllOf, AnyOf                []*schema
-	Minimum, Maximum, Default   json.Number
-	MaxItems                    int
 }
 
-// readOpenAPI reads api/openapi.json: the operations by the patterns of their routes, and the schemas.
-func readOpenAPI() (map[string]operation, map[string]*schema) {
-	var file struct {
-		Paths, Components map[string]map[string]json.RawMessage
-	}
-	text, ref := string(openAPI), regexp.MustCompile(`\{\s*"\$ref": "#/components/(\w+)/(\w+)"\s*\}`)
-	must(0, json.Unmarshal(openAPI, &file))
-	for ref.MatchString(text) { // what is referred to takes the place of each reference
-		text = ref.ReplaceAllStringFunc(text, func(found string) string {
-			name := ref.FindStringSubmatch(found)
-			return string(file.Components[name[1]][name[2]])
-		})
-	}
-	must(0, json.Unmarshal([]byte(text), &file))
-	var described struct {
-		Components struct{ Schemas map[string]*schema }
-	}
-	must(0, json.Unmarshal([]byte(text), &described))
-	operations := map[string]operation{}
-	for path, methods := range file.Paths {
-		if methods["servers"] == nil {
-			path = "/v1" + path
-		}
-		for method, value := range methods {
-			var o operation
-			if json.Unmarshal(value, &o) == nil { // and no list of servers
-				operations[strings.ToUpper(method)+" "+path] = o
-			}
-		}
-	}
-	return operations, described.Components.Schemas
-}
-
-// UnmarshalJSON reads a schema. Those in allOf become one.
+// UnmarshalJSON returns an error for a keyword that validate does not know.
 func (s *schema) UnmarshalJSON(text []byte) error {
 	type plain schema // without this method
-	err := json.Unmarshal(text, (*plain)(s))
-	for _, part := range s.AllOf {
-		s.Type = "object"
-		if s.Properties == nil {
-			s.Properties = map[string]*schema{}
-		}
-		maps.Copy(s.Properties, part.Properties)
-		s.Required = append(s.Required, part.Required...)
-	}
-	return err
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	return dec.Decode((*plain)(s))
 }
 
-// check returns how v, which it calls what, differs from the schema. Members that this lacks are an error.
-func (s *schema) check(what string, v any) error {
-	if slices.ContainsFunc(s.AnyOf, func(part *schema) bool { return part.check(what, v) == nil }) {
-		return nil
+// readOpenAPI reads api/openapi.json. References to schemas stay, as a schema
+// may refer to itself. All other references are replaced.
+func readOpenAPI(t testing.TB) openAPIDescription {
+	t.Helper()
+	var root map[string]any
+	if err := json.Unmarshal(openAPI, &root); err != nil {
+		t.Fatal(err)
 	}
-	ok := false
-	switch v := v.(type) {
+	var replace func(v any) any
+	replace = func(v any) any {
+		switch v := v.(type) {
+		case []any:
+			for i := range v {
+				v[i] = replace(v[i])
+			}
+		case map[string]any:
+			ref, _ := v["$ref"].(string)
+			kind, name, _ := strings.Cut(strings.TrimPrefix(ref, "#/components/"), "/")
+			if ref != "" && kind != "schemas" {
+				return replace(root["components"].(map[string]any)[kind].(map[string]any)[name])
+			}
+			for name := range v {
+				v[name] = replace(v[name])
+			}
+		}
+		return v
+	}
+
+	var file struct {
+		Paths      map[string]map[string]json.RawMessage
+		Components struct{ Schemas map[string]*schema }
+	}
+	if err := json.Unmarshal(encodeJSON(replace(root)), &file); err != nil {
+		t.Fatal("api/openapi.json: ", err)
+	}
+	api := openAPIDescription{
+		operations: map[string]openAPIOperation{},
+		schemas:    file.Components.Schemas,
+	}
+	for path, methods := range file.Paths {
+		prefix := "/v1"
+		if methods["servers"] != nil { // another base path than that of the whole file
+			prefix = ""
+			delete(methods, "servers")
+		}
+		for method, text := range methods {
+			var op openAPIOperation
+			if err := json.Unmarshal(text, &op); err != nil {
+				t.Fatalf("api/openapi.json: %s %s: %v", method, path, err)
+			}
+			api.operations[strings.ToUpper(method)+" "+prefix+path] = op
+		}
+	}
+	return api
+}
+
+// checkBody compares the body of a response with its description.
+func (api openAPIDescription) checkBody(
+	t testing.TB, described openAPIResponse, request string, resp response) {
+	t.Helper()
+	mediaType := resp.header.Get("Content-Type")
+	content, ok := described.Content[mediaType]
+	if !ok {
+		if resp.body != "" || described.Content != nil {
+			t.Errorf("%s: got a body of the type %q, want one of %v: %s",
+				request, mediaType, keys(described.Content), resp)
+		}
+		return
+	}
+	body := any(resp.body)
+	if mediaType == "application/json" {
+		if err := json.Unmarshal([]byte(resp.body), &body); err != nil {
+			t.Errorf("%s: got a body that is not JSON: %v: %s", request, err, resp)
+			return
+		}
+	}
+	if err := api.validate("the body", content.Schema, body); err != nil {
+		t.Errorf("%s: %v: %s", request, err, resp)
+	}
+}
+
+// resolve returns the schema that s refers to, with the parts of its allOf as
+// its own.
+func (api openAPIDescription) resolve(s *schema) *schema {
+	for s.Ref != "" {
+		s = api.schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+	}
+	if s.AllOf == nil {
+		return s
+	}
+	whole := &schema{Type: "object", Properties: maps.Clone(s.Properties), Required: s.Required}
+	if whole.Properties == nil {
+		whole.Properties = map[string]*schema{}
+	}
+	for _, part := range s.AllOf {
+		part = api.resolve(part)
+		maps.Copy(whole.Properties, part.Properties)
+		whole.Required = slices.Concat(whole.Required, part.Required)
+	}
+	return whole
+}
+
+// validate returns an error unless the schema allows the value, which the error
+// calls what, and describes each of its members.
+func (api openAPIDescription) validate(what string, s *schema, value any) error {
+	s = api.resolve(s)
+	isAllowed := false
+	switch v := value.(type) {
 	case string:
-		ok = s.Type == "string" && s.AnyOf == nil && regexp.MustCompile(s.Pattern).MatchString(v) &&
-			(s.Enum == nil || slices.Contains(s.Enum, v))
+		isAllowed = s.Type == "string" &&
+			regexp.MustCompile(s.Pattern).MatchString(v) &&
+			(s.Enum == nil || slices.Contains(s.Enum, v)) &&
+			(s.MaxLength == nil || utf8.RuneCountInString(v) <= *s.MaxLength) &&
+			(s.AnyOf == nil || slices.ContainsFunc(s.AnyOf, func(part *schema) bool {
+				return api.validate(what, part, v) == nil
+			}))
 	case float64:
-		least, errLeast := s.Minimum.Float64()
-		most, errMost := s.Maximum.Float64()
-		ok = (s.Type == "number" || s.Type == "integer" && v == math.Trunc(v)) &&
-			(errLeast != nil || v >= least) && (errMost != nil || v <= most)
+		isAllowed = (s.Type == "number" || s.Type == "integer" && v == math.Trunc(v)) &&
+			(s.Minimum == nil || v >= *s.Minimum) &&
+			(s.Maximum == nil || v <= *s.Maximum)
 	case []any:
-		ok = s.Type == "array" && (s.MaxItems == 0 || len(v) <= s.MaxItems)
-		for i, item := range v {
-			if err := s.Items.check(fmt.Sprintf("%s[%d]", what, i), item); err != nil {
+		isAllowed = s.Type == "array" && (s.MaxItems == nil || len(v) <= *s.MaxItems)
+		for i, element := range v {
+			if err := api.validate(fmt.Sprintf("%s[%d]", what, i), s.Items, element); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
-		ok = s.Type == "object"
+		isAllowed = s.Type == "object"
 		for _, name := range s.Required {
-			if v[name] == nil {
-				return fmt.Errorf("%s lacks %s", what, name)
+			if _, ok := v[name]; !ok {
+				return fmt.Errorf("%s lacks the member %s", what, name)
 			}
 		}
-		for name, value := range v {
-			property := cmp.Or(s.Properties[name], s.AdditionalProperties)
-			if property == nil {
-				return fmt.Errorf("%s has %s, which is not described", what, name)
+		for name, member := range v {
+			described := cmp.Or(s.Properties[name], s.AdditionalProperties)
+			if described == nil {
+				return fmt.Errorf("%s has the member %s, which is not described", what, name)
 			}
-			if err := property.check(what+"."+name, value); err != nil {
+			if err := api.validate(what+"."+name, described, member); err != nil {
 				return err
 			}
 		}
 	}
-	if !ok {
-		return fmt.Errorf("%s is %v, which its schema does not allow", what, v)
+	if !isAllowed {
+		return fmt.Errorf("%s is %v, which its schema does not allow", what, value)
 	}
 	return nil
 }
@@ -1575,11 +2924,11 @@ func TestDocuments(t *testing.T) {
 	readme, contract, openapi, page := "README.md", "api/contract.md", "api/openapi.json", "api/index.html"
 	says := func(document, words string, values ...any) {
 		t.Helper()
-		if want := fmt.Sprintf(words, values...); !strings.Contains(readFile(document), want) {
+		if want := fmt.Sprintf(words, values...); !strings.Contains(readFile(t, document), want) {
 			t.Errorf("%s does not say: %s", document, want)
 		}
 	}
-	srv, wait := newServer(plainService()), maxWait.Seconds()
+	srv, wait := newServer(newTestService(nil)), maxWait.Seconds()
 	code := func(status int) string { return newError(status, "").Code }
 	thousands := func(n int) string { return fmt.Sprintf("%d,%03d", n/1000, n%1000) }
 	says(readme, "[the contract](api/contract.md), version %s,", version)
@@ -1642,7 +2991,7 @@ func TestDocuments(t *testing.T) {
 		heading, headers := rt.operation, rt.headers
 		if headers != nil {
 			heading += ", deprecated"
-			sunset := must(http.ParseTime(headers.Get("Sunset"))).Format("2 January 2006")
+			sunset := must(http.ParseTime(headers.Get("Sunset")))(t).Format("2 January 2006")
 			says(readme, "`Sunset` (%s)", sunset)
 			says(contract, "It is due to be removed on %s.", sunset)
 			says(contract, "is deprecated, and due to be removed on %s.", sunset)
@@ -1652,7 +3001,7 @@ func TestDocuments(t *testing.T) {
 		says(contract, " %s\n\n`%s`", heading, strings.Replace(rt.pattern, "/v1", "", 1))
 	}
 	for document, words := range map[string]string{readme: ", deprecated |", contract: ", deprecated\n"} {
-		equal(t, words+" in "+document, strings.Count(readFile(document), words), 1)
+		equal(t, words+" in "+document, strings.Count(readFile(t, document), words), 1)
 	}
 	var help lockedBuffer
 	run(context.Background(), []string{"-h"}, os.Getenv, nil, io.Discard, &help)
@@ -1665,8 +3014,9 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// members returns the names of a struct in JSON.
-func members(v any) (names []string) {
+// members returns the names of the members of a struct in JSON.
+func members(v any) []string {
+	var names []string
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(v)) {
 		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
 			names = append(names, name)
@@ -1675,203 +3025,263 @@ func members(v any) (names []string) {
 	return names
 }
 
-// model has the pets that the service should have, in ascending order of id. Nobody may change the slice in
-// place, as the model of a seed shares it.
+// model has the pets that the service should have, in ascending order of id. The
+// slice must not be modified, as the model of a seed shares it.
 type model struct {
-	pets []Pet
-	last int64
+	pets   []Pet
+	lastID int64
 }
 
+// statuses are the statuses of a pet, with the empty one first.
 var statuses = []string{"", "available", "pending", "sold"}
 
-// randomPet returns a pet with values that meet those of other pets.
+// randomPet returns a pet whose values other pets are likely to have too.
 func randomPet(random *rand.Rand) NewPet {
-	category := []int64{math.MinInt64, -1, 0, 7, 8, math.MaxInt64}[random.Intn(6)]
-	return NewPet{strings.Repeat("n", random.Intn(30)), category, PetStatus(statuses[random.Intn(4)])}
+	categories := []int64{math.MinInt64, -1, 0, 7, 8, math.MaxInt64}
+	return NewPet{
+		Name:       strings.Repeat("n", random.Intn(30)),
+		CategoryID: categories[random.Intn(len(categories))],
+		Status:     PetStatus(statuses[random.Intn(len(statuses))]),
+	}
 }
 
-// randomSeed returns the model of a seed, and the seed: shuffled, and behind it three pets without ids.
+// randomSeed returns a seed and its model. The pets are shuffled, and three
+// without an id follow them.
 func randomSeed(random *rand.Rand) (m model, seed string) {
-	next := func(step int64) Pet {
-		m.last += step
-		p := Pet{ID: m.last, NewPet: randomPet(random)}
+	add := func(step int64) Pet {
+		m.lastID += step
+		p := Pet{ID: m.lastID, NewPet: randomPet(random)}
 		m.pets = append(m.pets, p)
 		return p
 	}
 	var elements []string
 	for range random.Intn(60) {
-		elements = append(elements, string(encodeJSON(next(1+random.Int63n(4)))))
+		elements = append(elements, string(encodeJSON(add(1+random.Int63n(4)))))
 	}
 	random.Shuffle(len(elements), reflect.Swapper(elements))
 	for range 3 {
-		elements = append(elements, string(encodeJSON(next(1).NewPet)))
+		elements = append(elements, string(encodeJSON(add(1).NewPet)))
 	}
 	return m, "[" + strings.Join(elements, ",") + "]"
 }
 
-// steps return, for each operation, a random request and its answer.
-var steps = map[string]func(m *model, random *rand.Rand) (request, answer string){
-	"listPets": func(m *model, random *rand.Rand) (request, answer string) {
-		limit, after, status, kept, link := 20, int64(math.MinInt64), PetStatus(""), "", ""
-		if random.Intn(2) == 0 {
-			limit = random.Intn(maxLimit) + 1
-			kept += fmt.Sprintf("limit=%d&", limit)
-		}
-		if random.Intn(2) == 0 {
-			status = PetStatus(statuses[random.Intn(3)+1])
-			kept += fmt.Sprintf("status=%s&", status)
-		}
-		query, page := kept, []Pet{}
-		if random.Intn(2) == 0 {
-			after = random.Int63n(m.last+5) - 2
-			query += fmt.Sprint("after=", after)
-		}
-		for _, p := range m.pets {
-			if p.ID <= after || status != "" && p.Status != status {
-				continue
-			} else if len(page) == limit {
-				link = fmt.Sprintf("\nLink: </v1/pets?%safter=%d>; rel=\"next\"", kept, page[limit-1].ID)
-				break
-			}
-			page = append(page, p)
-		}
-		return "GET /v1/pets?" + query, "200 " + string(encodeJSON(page)) + link
-	},
-	"createPet": func(m *model, random *rand.Rand) (request, answer string) {
-		m.last++
-		p := Pet{ID: m.last, NewPet: randomPet(random)}
-		m.pets = append(slices.Clip(m.pets), p)
-		answer = fmt.Sprintf("201 %s\nLocation: /v1/pets/%d", encodeJSON(p), p.ID)
-		return "POST /v1/pets " + string(encodeJSON(p.NewPet)), answer
-	},
-	"getPet": func(m *model, random *rand.Rand) (request, answer string) {
-		id := random.Int63n(m.last+3) - 1
-		answer = "404 not_found"
-		if i := slices.IndexFunc(m.pets, func(p Pet) bool { return p.ID == id }); i >= 0 {
-			answer = "200 " + string(encodeJSON(m.pets[i]))
-		}
-		return fmt.Sprint("GET /v1/pets/", id), answer + deprecated
-	},
+// modelSteps return, for each operation, a random request and its response.
+var modelSteps = map[string]func(m *model, random *rand.Rand) (request, want string){
+	"listPets":  listStep,
+	"createPet": createStep,
+	"getPet":    getStep,
 }
 
-// Long random sequences of all operations and resets do what the model does, and the journal has them all.
+func listStep(m *model, random *rand.Rand) (request, want string) {
+	limit, after, status := 20, int64(math.MinInt64), PetStatus("")
+	kept := "" // the part of the query that Link keeps
+	if random.Intn(2) == 0 {
+		limit = random.Intn(maxLimit) + 1
+		kept += fmt.Sprintf("limit=%d&", limit)
+	}
+	if random.Intn(2) == 0 {
+		status = PetStatus(statuses[random.Intn(3)+1])
+		kept += fmt.Sprintf("status=%s&", status)
+	}
+	query := kept
+	if random.Intn(2) == 0 {
+		after = random.Int63n(m.lastID+5) - 2
+		query += fmt.Sprint("after=", after)
+	}
+
+	page, link := []Pet{}, ""
+	for _, p := range m.pets {
+		if p.ID <= after || status != "" && p.Status != status {
+			continue
+		}
+		if len(page) == limit {
+			last := page[limit-1].ID
+			link = fmt.Sprintf("\nLink: </v1/pets?%safter=%d>; rel=\"next\"", kept, last)
+			break
+		}
+		page = append(page, p)
+	}
+	return "GET /v1/pets?" + query, "200 " + string(encodeJSON(page)) + link
+}
+
+func createStep(m *model, random *rand.Rand) (request, want string) {
+	m.lastID++
+	p := Pet{ID: m.lastID, NewPet: randomPet(random)}
+	m.pets = append(slices.Clip(m.pets), p)
+	return "POST /v1/pets " + string(encodeJSON(p.NewPet)),
+		fmt.Sprintf("201 %s\nLocation: /v1/pets/%d", encodeJSON(p), p.ID)
+}
+
+func getStep(m *model, random *rand.Rand) (request, want string) {
+	id := random.Int63n(m.lastID+3) - 1
+	want = fmt.Sprint("404 not_found: there is no pet ", id)
+	if i := slices.IndexFunc(m.pets, func(p Pet) bool { return p.ID == id }); i >= 0 {
+		want = "200 " + string(encodeJSON(m.pets[i]))
+	}
+	return fmt.Sprint("GET /v1/pets/", id), want + deprecated
+}
+
+// Long random sequences of all operations and resets do what the model does,
+// and the journal has them all.
 func TestModel(t *testing.T) {
 	for round := range 3 {
 		random := rand.New(rand.NewSource(int64(round)))
-		seed, file := randomSeed(random)
-		s, m := start(t, "-seed", tempFile(t, file)), seed
+		fromFile, file := randomSeed(random)
+		s := startServer(t, "-seed", tempFile(t, file))
+		m := fromFile
 		var journal []entry
-		for n := 0; n < 1000 && !t.Failed(); n++ {
+		for step := 0; step < 1000 && !t.Failed(); step++ {
 			switch random.Intn(50) {
 			case 0:
 				s.expect(t, "POST /__admin/reset", "204")
-				m, journal = seed, nil
+				m, journal = fromFile, nil
 			case 1:
-				m, file = randomSeed(random)
-				s.expect(t, "POST /__admin/reset "+file, "204")
+				var seed string
+				m, seed = randomSeed(random)
+				s.expect(t, "POST /__admin/reset "+seed, "204")
 				journal = nil
 			case 2, 3:
-				s.recorded(t, journal...)
+				s.expectJournal(t, journal...)
 			default:
-				names := keys(steps)
-				request, answer := steps[names[random.Intn(len(names))]](&m, random)
-				s.do(t, request).check(t, fmt.Sprintf("round %d, step %d: %s", round, n, request), answer)
-				journal = append(journal, entryOf(request, must(strconv.Atoi(answer[:3]))))
+				names := keys(modelSteps)
+				request, want := modelSteps[names[random.Intn(len(names))]](&m, random)
+				what := fmt.Sprintf("round %d, step %d: %s", round, step, request)
+				s.do(t, request).check(t, what, want)
+				journal = append(journal, entryOf(request, statusIn(want)))
 			}
 		}
 	}
 }
 
-// What takes long or much memory: a million pets, and the end of a stall.
+// TestLong has what takes long or needs much memory: a million pets, a whole
+// stall and a whole wait for the journal.
 func TestLong(t *testing.T) {
 	if os.Getenv("PETSTORE_LONG") == "" {
 		t.Skip("PETSTORE_LONG is not set")
 	}
 	t.Run("a million pets", func(t *testing.T) {
-		p := launch(t, child("-seed", tempFile(t, seedOf(1000000))))
-		together(8, func(i int) {
+		p := startProcess(t, petstoreCommand("-seed", tempFile(t, seedOf(1_000_000))))
+		concurrently(8, func(i int) {
 			for n := range 1000 {
-				after, page := int64(i*100000+n*75), []Pet{}
-				r := p.do(t, fmt.Sprint("GET /v1/pets?limit=100&status=sold&after=", after))
-				json.Unmarshal([]byte(r.body), &page)
-				holds(t, len(page) == 100 && page[0].ID > after, "a page after %d has 100 pets: %s", after, r)
+				after := int64(i*100_000 + n*75)
+				resp := p.do(t, fmt.Sprint("GET /v1/pets?limit=100&status=sold&after=", after))
+				var page []Pet
+				json.Unmarshal([]byte(resp.body), &page)
+				if len(page) != 100 || page[0].ID <= after {
+					t.Errorf("the page after %d: got %d pets, want 100 with larger ids: %s",
+						after, len(page), resp)
+				}
 			}
 		})
-		mib := p.proc(t, "status", `VmHWM:\s*(\d+) kB`) >> 10 // the most so far
-		holds(t, mib <= 500, "it takes 500 MiB of memory at most: %d", mib)
+		peak := p.proc(t, "status", `VmHWM:\s*(\d+) kB`)
+		if mib := peak >> 10; mib > 500 {
+			t.Errorf("it took %d MiB of memory, want 500 or less", mib)
+		}
 	})
 	t.Run("a stall", func(t *testing.T) {
+		t.Parallel()
+		s := startServer(t)
 		begin := time.Now()
-		c := start(t).dial(t, "GET /v1/pets"+withKey+"Prefer: code=stall\n\n")
-		c.SetDeadline(begin.Add(maxWait + patience))
-		c.read().check(t, "a stall", "200 […\nContent-Length: 3\nPreference-Applied: code=stall")
-		holds(t, time.Since(begin) >= maxWait, "it takes 30 seconds: %v", time.Since(begin))
+		conn := s.send(t, "GET /v1/pets\nPrefer: code=stall")
+		conn.SetDeadline(begin.Add(maxWait + patience))
+		s.do(t, "PUT /__admin/fault?code=stall")
+		s.do(t, "DELETE /__admin/fault") // which does not end it
+		conn.read().check(t, "a stall",
+			"200 ["+cutOff+"\nContent-Length: 3\nPreference-Applied: code=stall")
+		if took := time.Since(begin); took < maxWait {
+			t.Errorf("the stall took %v, want 30 s", took)
+		}
+	})
+	t.Run("a wait for the journal", func(t *testing.T) {
+		t.Parallel()
+		s := startServer(t)
+		begin := time.Now()
+		conn := s.send(t, "GET /__admin/requests?total=1")
+		conn.SetDeadline(begin.Add(maxWait + patience))
+		conn.read().check(t, "total=1 without a request", emptyJournal)
+		if took := time.Since(begin); took < maxWait {
+			t.Errorf("the wait took %v, want 30 s", took)
+		}
 	})
 }
 
-// proc returns what a group of a regular expression matches in a file of the process in Linux's /proc.
-func (p *process) proc(t testing.TB, file, expression string) int {
+// proc returns the number that a group of a regular expression matches in a
+// file of the process in /proc, which only Linux has.
+func (p *process) proc(t testing.TB, file, pattern string) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
 	if err != nil {
 		t.Skip("memory and CPU time are read from /proc")
 	}
-	return must(strconv.Atoi(regexp.MustCompile(expression).FindStringSubmatch(string(text))[1]))
+	return atoi(t, regexp.MustCompile(pattern).FindStringSubmatch(string(text))[1])
 }
 
 // cpu returns the CPU time that the process has used, in steps of 10 ms.
 func (p *process) cpu(t testing.TB) time.Duration {
-	user, system := p.proc(t, "stat", `(?:\S+ ){13}(\d+)`), p.proc(t, "stat", `(?:\S+ ){14}(\d+)`)
+	user := p.proc(t, "stat", `(?:\S+ ){13}(\d+)`)
+	system := p.proc(t, "stat", `(?:\S+ ){14}(\d+)`)
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// The CPU time of a request, and its ratio to that of a bare net/http server that sends the same bytes.
+// BenchmarkPetstore measures the CPU time of a request, and its ratio to that
+// of a bare net/http server that sends the same bytes.
 func BenchmarkPetstore(b *testing.B) {
-	for _, n := range []int{1000, 1000000} {
+	for _, n := range []int{1000, 1_000_000} {
 		if n > 1000 && os.Getenv("PETSTORE_LONG") == "" {
 			continue
 		}
-		p := launch(b, child("-seed", tempFile(b, seedOf(n))))
-		for name, request := range map[string]string{
-			"list20": "GET /v1/pets", "list100": "GET /v1/pets?limit=100",
-			"filtered": "GET /v1/pets?status=sold", "get": fmt.Sprint("GET /v1/pets/", n-1),
-			"create": "POST /v1/pets " + pet,
+		p := startProcess(b, petstoreCommand("-seed", tempFile(b, seedOf(n))))
+		for _, bb := range []struct{ name, request string }{
+			{name: "list20", request: "GET /v1/pets"},
+			{name: "list100", request: "GET /v1/pets?limit=100"},
+			{name: "filtered", request: "GET /v1/pets?status=sold"},
+			{name: "get", request: fmt.Sprint("GET /v1/pets/", n-1)},
+			{name: "create", request: "POST /v1/pets " + newPet},
 		} {
-			b.Run(fmt.Sprint(name, "/pets=", n), func(b *testing.B) { compare(b, p, request) })
+			b.Run(fmt.Sprint(bb.name, "/pets=", n), func(b *testing.B) {
+				compareWithBare(b, p, bb.request)
+			})
 		}
 	}
 }
 
-// compare sends b.N requests to p and to a bare server, over 32 connections.
-func compare(b *testing.B, p *process, request string) {
-	answer, bare := p.do(b, request), child()
-	bare.Env = append(bare.Env, "PETSTORE_TEST_CHILD=bare", "PETSTORE_TEST_BODY="+answer.body,
+// compareWithBare sends b.N requests to p and to a bare server, over 32
+// connections.
+func compareWithBare(b *testing.B, p *process, request string) {
+	answer := p.do(b, request)
+	cmd := petstoreCommand()
+	cmd.Env = append(cmd.Env, "PETSTORE_TEST_CHILD=bare",
+		"PETSTORE_TEST_BODY="+answer.body,
 		"PETSTORE_TEST_HEADER="+string(encodeJSON(answer.header)))
-	servers := []*process{p, launch(b, bare)}
+	servers := []*process{p, startProcess(b, cmd)}
 	load := func(s *process, n int) {
-		together(32, func(i int) {
+		concurrently(32, func(i int) {
 			for ; i < n; i += 32 {
 				s.do(b, request)
 			}
 		})
 	}
 	var used [2]time.Duration
-	for sent := 0; sent < b.N; sent += 500 { // in turns, as other programs run, too
+	for sent := 0; sent < b.N; sent += 500 { // in turns, so that other programs disturb both alike
 		for i, s := range servers {
 			begin := s.cpu(b)
 			load(s, min(500, b.N-sent))
 			used[i] += s.cpu(b) - begin
 		}
 	}
-	b.ReportMetric(0, "ns/op") // that would be the time of both, and of the client
+	b.ReportMetric(0, "ns/op") // it would be the time of both servers and of the client
 	b.ReportMetric(float64(used[0].Microseconds())/float64(b.N), "cpu-µs/op")
 	b.ReportMetric(float64(used[0])/float64(max(used[1], 1)), "x-bare")
 }
 
-// serveBare is the bare server. It has the same answer for all requests.
-func serveBare() {
-	srv, header, body := newServer(plainService()), http.Header{}, os.Getenv("PETSTORE_TEST_BODY")
-	must(0, json.Unmarshal([]byte(os.Getenv("PETSTORE_TEST_HEADER")), &header))
+// serveBare runs the bare server, which has the same response for all requests.
+func serveBare() error {
+	var header http.Header
+	if err := json.Unmarshal([]byte(os.Getenv("PETSTORE_TEST_HEADER")), &header); err != nil {
+		return err
+	}
 	header.Del("Date")
+	body := os.Getenv("PETSTORE_TEST_BODY")
+	srv := newServer(newTestService(nil))
 	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		maps.Copy(w.Header(), header)
@@ -1880,188 +3290,254 @@ func serveBare() {
 		}
 		io.WriteString(w, body)
 	})
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
 	fmt.Printf("http://%s/v1\n", ln.Addr())
-	panic(srv.Serve(ln))
+	return srv.Serve(ln)
 }
 
 // Helpers: comparisons.
 
-// expect sends a request, as do takes it, and compares the answer, as String writes it. The end of an Error's
-// message may be missing, or all of it.
-func (s *testServer) expect(t testing.TB, request, answer string) {
+// equal reports an error unless got is want. what names the value.
+func equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
-	s.do(t, request).check(t, request, answer)
-}
-
-// check compares an answer as expect does. A failure calls it what.
-func (r reply) check(t testing.TB, what, want string) {
-	t.Helper()
-	got, want := r.String(), sortHeaders(want)
-	line, _, _ := strings.Cut(want, "\n")
-	code, message, _ := strings.Cut(line, ": ") // if the message begins as wanted, its rest does not matter
-	if e := r.error(); code == fmt.Sprint(r.status, " ", e.Code) && strings.HasPrefix(e.Message, message) {
-		got = line + strings.TrimPrefix(got, code+": "+e.Message)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%.500s:\n got %.30000s\nwant %.30000s", what, fmt.Sprint(got), fmt.Sprint(want))
 	}
-	equal(t, what, got, want)
 }
 
-func sortHeaders(answer string) string {
-	lines := strings.Split(answer, "\n")
-	slices.Sort(lines[1:])
-	return strings.Join(lines, "\n")
-}
-
-// sameNames compares two lists of names, in any order.
-func sameNames(t testing.TB, what string, list []string, otherList string, other []string) {
+// matches reports an error unless a regular expression matches got.
+func matches(t testing.TB, what, got, pattern string) {
 	t.Helper()
-	for _, name := range slices.Concat(list, other) {
+	if !regexp.MustCompile(pattern).MatchString(got) {
+		t.Errorf("%.500s:\n got %.3000s\nwant a match of %s", what, got, pattern)
+	}
+}
+
+// sameNames reports the names that only one of two lists has. Their order does
+// not matter.
+func sameNames(t testing.TB, what string, list []string, otherWhat string, other []string) {
+	t.Helper()
+	for _, name := range list {
+		if !slices.Contains(other, name) {
+			t.Errorf("%s lacks %s, which %s has", otherWhat, name, what)
+		}
+	}
+	for _, name := range other {
 		if !slices.Contains(list, name) {
-			t.Errorf("%s lacks %s, which %s has", what, name, otherList)
-		} else if !slices.Contains(other, name) {
-			t.Errorf("%s lacks %s, which %s has", otherList, name, what)
+			t.Errorf("%s lacks %s, which %s has", what, name, otherWhat)
 		}
 	}
 }
 
-// holds reports what is not so.
-func holds(t testing.TB, isSo bool, what string, values ...any) {
-	t.Helper()
-	if !isSo {
-		t.Errorf("it is not so that "+what, values...)
-	}
-}
+// Helpers: requests and responses.
 
-// matches compares a text with a regular expression.
-func matches(t testing.TB, text, expression string) {
-	t.Helper()
-	if !regexp.MustCompile(expression).MatchString(text) {
-		t.Errorf("%.3000s\n--- does not match:\n%s", text, expression)
-	}
-}
-
-// equal reports got if it is not want.
-func equal[T any](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%.300s\n--- got:\n%.30000s\n--- want:\n%.30000s", what, fmt.Sprint(got), fmt.Sprint(want))
-	}
-}
-
-// Helpers: requests and answers.
-
-// testServer is a petstore that runs.
+// testServer is a running petstore, and a client of it.
 type testServer struct {
-	addr, key string        // host:port, and the key that do sends
-	stderr    *lockedBuffer // what it has written there so far
-	stop      func()        // of start: stops it, and checks how it ends
-	idle      sync.Pool     // connections that are not in use
+	addr   string           // host:port
+	key    string           // that the client sends; empty for none
+	idle   chan *connection // connections that are kept alive; nil to keep none
+	stderr *lockedBuffer    // what the service has written there, with startServer
+	stop   func()           // stops the service and waits for its end, with startServer
 }
 
-// as returns s for a client that sends another key or, with "", none. It has connections of its own.
-func (s *testServer) as(key string) *testServer { return &testServer{addr: s.addr, key: key} }
+// newTestServer returns the client of a service. It closes its connections when
+// the test ends.
+func newTestServer(t testing.TB, addr, key string) *testServer {
+	s := &testServer{addr: addr, key: key, idle: make(chan *connection, 64)}
+	t.Cleanup(func() {
+		for len(s.idle) > 0 {
+			(<-s.idle).Close()
+		}
+	})
+	return s
+}
 
-// do sends a request and reads the answer. In the first line are the method, the target and, behind the next
-// space, the body; headers follow. Host, Authorization with the key and a body's Content-Length are sent too
-// unless they are given. With Transfer-Encoding: chunked, the body is one chunk.
-func (s *testServer) do(t testing.TB, request string) reply {
-	t.Helper()
+// withKey returns a client of the same service that sends another key or, if
+// key is empty, none.
+func (s *testServer) withKey(key string) *testServer {
+	return &testServer{addr: s.addr, key: key}
+}
+
+// format returns a request as it is sent. Its first line has the method, the
+// target and, if there is one, the body, separated by spaces. The other lines
+// are headers:
+//
+//	POST /v1/pets {"name":"a","categoryId":1}
+//	Prefer: code=503
+//
+// Three headers are added unless they are given: Host; Authorization with the
+// key; and Content-Length for a body. With "Transfer-Encoding: chunked", the
+// body is sent as one chunk.
+func (s *testServer) format(request string) string {
 	line, headers, _ := strings.Cut(request, "\n")
-	parts := append(strings.SplitN(line, " ", 3), "", "")
-	head, body, names := parts[0]+" "+parts[1]+" HTTP/1.1\n", parts[2], "\n"+strings.ToLower(headers)
+	words := append(strings.SplitN(line, " ", 3), "")
+	method, target, body := words[0], words[1], words[2]
+	isGiven := func(name string) bool {
+		return strings.Contains("\n"+strings.ToLower(headers), "\n"+name+":")
+	}
+	head := method + " " + target + " HTTP/1.1\n"
 	if headers != "" {
 		head += strings.TrimSuffix(headers, "\n") + "\n"
 	}
-	if !strings.Contains(names, "\nhost:") {
+	if !isGiven("host") {
 		head += "Host: petstore\n"
 	}
-	if !strings.Contains(names, "\nauthorization:") && s.key != "" {
+	if !isGiven("authorization") && s.key != "" {
 		head += "Authorization: Bearer " + s.key + "\n"
 	}
-	if strings.Contains(names, "\ntransfer-encoding:") {
+	if isGiven("transfer-encoding") {
 		body = fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
-	} else if body != "" && !strings.Contains(names, "\ncontent-length:") {
+	} else if body != "" && !isGiven("content-length") {
 		head += fmt.Sprintf("Content-Length: %d\n", len(body))
 	}
-	c := s.connect(t)
-	c.send(head+"\n", body)
-	r := c.read()
-	if r.status == 0 || r.cut || r.close {
-		c.Close()
-	} else {
-		s.idle.Put(c)
+	return strings.ReplaceAll(head+"\n", "\n", "\r\n") + body
+}
+
+// do sends a request, which has the form of format, and returns the response. It
+// uses a connection that was kept alive, if there is one.
+func (s *testServer) do(t testing.TB, request string) response {
+	t.Helper()
+	var c *connection
+	select {
+	case c = <-s.idle:
+		c.SetDeadline(time.Now().Add(patience))
+	default:
+		c = s.connect(t)
 	}
-	return r
+	c.write(s.format(request))
+	resp := c.read()
+	if resp.err != nil || resp.closes {
+		c.Close()
+		return resp
+	}
+	select {
+	case s.idle <- c:
+	default:
+		c.Close()
+	}
+	return resp
+}
+
+// expect sends a request, as do does, and compares the response with want, as
+// check does.
+func (s *testServer) expect(t testing.TB, request, want string) {
+	t.Helper()
+	s.do(t, request).check(t, request, want)
+}
+
+// send sends a request on a new connection, so that the test can do something
+// before it reads the response. The connection is closed when the test ends.
+func (s *testServer) send(t testing.TB, request string) *connection {
+	t.Helper()
+	c := s.connect(t)
+	t.Cleanup(func() { c.Close() })
+	c.write(s.format(request))
+	return c
+}
+
+// sendRaw is send for a text that is sent as it is, but with CR LF for each LF.
+func (s *testServer) sendRaw(t testing.TB, text string) *connection {
+	t.Helper()
+	c := s.connect(t)
+	t.Cleanup(func() { c.Close() })
+	c.write(strings.ReplaceAll(text, "\n", "\r\n"))
+	return c
+}
+
+// startCreate sends the headers of a create, and returns when the service waits
+// for the body, newPet.
+func (s *testServer) startCreate(t testing.TB) *connection {
+	t.Helper()
+	request := fmt.Sprintf("POST /v1/pets\nContent-Length: %d\nExpect: 100-continue", len(newPet))
+	c := s.send(t, request)
+	c.read().check(t, request, "100")
+	return c
 }
 
 // connection is a connection to a service.
 type connection struct {
 	*net.TCPConn
 	in     *bufio.Reader
-	method string // of the request that was sent last
+	method string // of the request that was written last
 }
 
-// connect returns a connection that is not in use.
+// connect opens a connection.
 func (s *testServer) connect(t testing.TB) *connection {
 	t.Helper()
-	c, _ := s.idle.Get().(*connection)
-	if c == nil {
-		conn := must(net.DialTimeout("tcp", s.addr, patience))
-		c = &connection{TCPConn: conn.(*net.TCPConn), in: bufio.NewReader(conn)}
-	}
-	c.SetDeadline(time.Now().Add(patience))
-	return c
-}
-
-// withKey ends the request line that dial is given, and adds Host and the key.
-const withKey = " HTTP/1.1\nHost: petstore\nAuthorization: Bearer " + testKey + "\n"
-
-// dial opens a connection until the test ends, and sends what is given, with CR LF for each \n.
-func (s *testServer) dial(t testing.TB, send string) *connection {
-	t.Helper()
-	c := s.as("").connect(t) // a new one: as returns a service that has none yet
-	t.Cleanup(func() { c.Close() })
-	c.send(send, "")
-	return c
-}
-
-// send sends head, with CR LF for each \n, and body. That may fail, as the service need not read it all.
-func (c *connection) send(head, body string) {
-	c.method, _, _ = strings.Cut(head, " ")
-	io.WriteString(c, strings.ReplaceAll(head, "\n", "\r\n")+body)
-}
-
-// reply is an answer that has been read.
-type reply struct {
-	status int // 0 if there is no answer
-	header http.Header
-	body   string // or why there is no answer, if the connection was not just closed
-	cut    bool   // whether the connection closed before the body's end
-	close  bool   // whether the connection closes after it
-}
-
-// read reads the next answer.
-func (c *connection) read() reply {
-	resp, err := http.ReadResponse(c.in, &http.Request{Method: c.method})
-	if errors.Is(err, syscall.ECONNRESET) {
-		return reply{body: strings.TrimSpace(resetByPeer)}
-	}
+	conn, err := net.DialTimeout("tcp", s.addr, patience)
 	if err != nil {
-		return reply{body: strings.TrimPrefix(err.Error(), io.ErrUnexpectedEOF.Error())}
+		t.Fatal(err)
+	}
+	conn.SetDeadline(time.Now().Add(patience))
+	return &connection{TCPConn: conn.(*net.TCPConn), in: bufio.NewReader(conn)}
+}
+
+// write writes a request or a part of it. It ignores errors, as the service may
+// answer and close the connection before it has read everything.
+func (c *connection) write(text string) {
+	if line := firstLine(text); strings.Contains(line, " HTTP/1.") {
+		c.method, _, _ = strings.Cut(line, " ")
+	}
+	io.WriteString(c, text)
+}
+
+// response is what was read after a request.
+type response struct {
+	status int // 0 if there was no response
+	header http.Header
+	body   string // what was read of it, if there is an error
+	err    error  // of reading; nil for a whole response
+	closes bool   // whether the service closes the connection after it
+}
+
+// read reads the next response.
+func (c *connection) read() response {
+	resp, err := http.ReadResponse(c.in, &http.Request{Method: c.method})
+	if err != nil {
+		return response{err: err}
+	}
+	if resp.TransferEncoding != nil { // which ReadResponse has removed from the headers
+		resp.Header["Transfer-Encoding"] = resp.TransferEncoding
 	}
 	body, err := io.ReadAll(resp.Body)
-	r := reply{resp.StatusCode, resp.Header, string(body), err != nil, resp.Close}
-	if r.close && !r.cut {
-		c.CloseWrite() // or the service may wait for the rest of the request
-		if more, err := io.ReadAll(c.in); len(more) > 0 || os.IsTimeout(err) {
-			r.body += fmt.Sprintf("and then, where the connection should close: %q %v", more, err)
+	r := response{
+		status: resp.StatusCode,
+		header: resp.Header,
+		body:   string(body),
+		err:    err,
+		closes: resp.Close,
+	}
+	if r.closes && err == nil {
+		c.CloseWrite() // otherwise the service may wait for the rest of the request
+		more, err := io.ReadAll(c.in)
+		if len(more) > 0 || os.IsTimeout(err) {
+			r.err = fmt.Errorf("want the end of the connection, got %q and %w", more, err)
 		}
 	}
 	return r
 }
 
-// error returns the Error that the answer is, or Error{} for any other answer.
-func (r reply) error() (e Error) {
+// readBody reads the headers of a response and the first n bytes of its body.
+func (c *connection) readBody(t testing.TB, n int) string {
+	t.Helper()
+	resp, err := http.ReadResponse(c.in, &http.Request{Method: c.method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(resp.Body, body); err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// error returns the Error that a response has as its body. It returns Error{}
+// for any other body, also for one with other members than an Error.
+func (r response) error() Error {
+	var e Error
 	json.Unmarshal([]byte(r.body), &e)
 	if e.Message == "" || e.Status != r.status || string(encodeJSON(e))+"\n" != r.body {
 		return Error{}
@@ -2069,251 +3545,443 @@ func (r reply) error() (e Error) {
 	return e
 }
 
-// String returns the answer as expect takes it: "200 []", "404 not_found: no such path" for an Error, or "no
-// answer"; a body that is cut ends with …. Sorted headers follow, but those that each answer has: a right
-// Content-Length, Date and a Content-Type of JSON.
-func (r reply) String() string {
-	if r.status == 0 {
-		return strings.TrimSpace("no answer " + r.body)
+// In the text of a response, these stand for what is missing.
+const (
+	connClosed = "(connection closed)"  // in place of a response
+	connReset  = "(connection reset)"   // by a TCP RST
+	cutOff     = " (connection closed)" // after the part of a body that was read
+)
+
+// String returns the response as text. The first line has the status and the
+// body, without the newline at its end. The body of an Error is shown as its
+// code and message. Headers follow, in alphabetical order:
+//
+//	201 {"id":1,"name":"a","categoryId":1}
+//	Location: /v1/pets/1
+//
+//	405 method_not_allowed: this path allows GET, HEAD, POST only
+//	Allow: GET, HEAD, POST
+//
+// All headers are shown but three, which are left out if they are as in most
+// responses: Date, a Content-Length that is the length of the body, and a
+// Content-Type of application/json. A body in chunks, without a Content-Length,
+// is shown with its Transfer-Encoding.
+func (r response) String() string {
+	closed := errors.Is(r.err, io.EOF) || errors.Is(r.err, io.ErrUnexpectedEOF)
+	switch {
+	case errors.Is(r.err, syscall.ECONNRESET):
+		return connReset
+	case r.status == 0 && closed:
+		return connClosed
+	case r.status == 0:
+		return fmt.Sprintf("(%v)", r.err)
 	}
-	answer := strings.ReplaceAll(strings.TrimSuffix(r.body, "\n"), "\n", `\n`)
+
+	text := strings.ReplaceAll(strings.TrimSuffix(r.body, "\n"), "\n", `\n`)
 	if e := r.error(); e != (Error{}) {
-		answer = e.Code + ": " + e.Message
-	} else if r.cut {
-		answer += "…"
+		text = e.Code + ": " + e.Message
 	}
-	answer = strings.TrimSpace(fmt.Sprint(r.status, " ", answer))
+	if closed {
+		text += cutOff
+	} else if r.err != nil {
+		text += fmt.Sprintf(" (%v)", r.err)
+	}
+	var headers []string
 	for name, values := range r.header {
 		for _, value := range values {
-			isLength := name == "Content-Length" && (r.body == "" || value == strconv.Itoa(len(r.body)))
-			if !isLength && name != "Date" && name+value != "Content-Typeapplication/json" {
-				answer += "\n" + name + ": " + value
+			isLength := name == "Content-Length" &&
+				(r.body == "" || value == strconv.Itoa(len(r.body)))
+			isJSON := name == "Content-Type" && value == "application/json" && r.status != 204
+			if !isLength && !isJSON && name != "Date" {
+				headers = append(headers, "\n"+name+": "+value)
 			}
 		}
 	}
-	if r.close {
-		answer += "\nConnection: close"
+	if r.closes {
+		headers = append(headers, "\nConnection: close")
 	}
-	return sortHeaders(answer)
+	slices.Sort(headers)
+	return strings.TrimSpace(fmt.Sprint(r.status, " ", text)) + strings.Join(headers, "")
 }
 
-// journal returns the journal.
-func (s *testServer) journal(t testing.TB) (requests []entry, total int) {
+// check compares the text of a response with want, whose headers may be in any
+// order. If the first line of want ends with "…", that of the response must
+// begin like it. The message of an Error may be left out: "404 not_found" allows
+// any. what says what was sent.
+func (r response) check(t testing.TB, what, want string) {
 	t.Helper()
-	var journal struct {
-		Requests []entry
-		Meta     struct{ Total int }
+	gotLine, gotHeaders, _ := strings.Cut(r.String(), "\n")
+	wantLine, rest, _ := strings.Cut(want, "\n")
+	wantHeaders := strings.Split(rest, "\n")
+	slices.Sort(wantHeaders)
+
+	isLine := gotLine == wantLine
+	if beginning, ok := strings.CutSuffix(wantLine, "…"); ok {
+		isLine = strings.HasPrefix(gotLine, beginning)
+	} else if e := r.error(); e != (Error{}) && wantLine == fmt.Sprint(r.status, " ", e.Code) {
+		isLine = true
 	}
-	answer := s.do(t, "GET /__admin/requests")
-	if err := json.Unmarshal([]byte(answer.body), &journal); err != nil {
-		t.Fatalf("the journal: %v: %s", err, answer)
+	if !isLine || gotHeaders != strings.Join(wantHeaders, "\n") {
+		t.Errorf("%.500s:\n got %.3000s\nwant %.3000s", what, r, want)
 	}
-	return journal.Requests, journal.Meta.Total
 }
 
-// recorded compares the journal with these entries: Method, URL, Body, Status and Fault of each.
-func (s *testServer) recorded(t testing.TB, want ...entry) {
+// statusIn returns the status of the text of a response, or 0 if it has none.
+func statusIn(want string) int {
+	status, _ := strconv.Atoi(want[:min(len(want), 3)])
+	return status
+}
+
+// firstLine returns the first line of the text of a response.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// Helpers: the journal and the standing fault.
+
+// journal waits until the service has recorded that many requests, and returns
+// the journal.
+func (s *testServer) journal(t testing.TB, total int) []entry {
 	t.Helper()
-	requests, _ := s.journal(t)
+	var journal struct{ Requests []entry }
+	resp := s.do(t, fmt.Sprint("GET /__admin/requests?total=", total))
+	if err := json.Unmarshal([]byte(resp.body), &journal); err != nil {
+		t.Fatalf("the journal with %d requests: %v: %s", total, err, resp)
+	}
+	if len(journal.Requests) < total {
+		t.Fatalf("got %d requests in the journal, want %d: %s", len(journal.Requests), total, resp)
+	}
+	return journal.Requests
+}
+
+// expectJournal waits until the service has recorded as many requests as want
+// has, and compares the Method, URL, Body, Status and Fault of each.
+func (s *testServer) expectJournal(t testing.TB, want ...entry) {
+	t.Helper()
 	var got []entry
-	for _, e := range requests {
-		got = append(got, entry{Method: e.Method, URL: e.URL, Body: e.Body, Status: e.Status, Fault: e.Fault})
+	for _, e := range s.journal(t, len(want)) {
+		got = append(got, entry{
+			Method: e.Method,
+			URL:    e.URL,
+			Body:   e.Body,
+			Status: e.Status,
+			Fault:  e.Fault,
+		})
 	}
 	equal(t, "the journal", got, want)
 }
 
-// String is JSON, so that a failure names the members.
+// String returns the entry as JSON, for failures that show it.
 func (e entry) String() string { return string(encodeJSON(e)) + "\n" }
 
-// comparableOf returns an entry without what varies: times, headers and size.
-func comparableOf(e entry) entry {
+// withoutTimes returns an entry without what differs from run to run, and
+// without the headers.
+func withoutTimes(e entry) entry {
 	e.Time, e.Seconds, e.Headers, e.size = timestamp{}, 0, nil, 0
 	return e
 }
 
-// entryOf returns the entry of a request, spelt as do takes it, with this status.
+// entryOf returns the entry of a request that has the form of format and no
+// headers.
 func entryOf(request string, status int) entry {
-	p := append(strings.SplitN(request, " ", 3), "")
-	return entry{Method: p[0], URL: p[1], Body: p[2], Status: status}
+	words := append(strings.SplitN(request, " ", 3), "")
+	return entry{Method: words[0], URL: words[1], Body: words[2], Status: status}
 }
 
-// untilRecorded waits until the journal has n requests.
-func (s *testServer) untilRecorded(t testing.TB, n int) {
+// waitMatched waits until the standing fault has matched n requests. Their
+// delays may not have begun yet.
+func (s *testServer) waitMatched(t testing.TB, n int) {
 	t.Helper()
-	eventually(t, "a request in the journal", func() bool { _, total := s.journal(t); return total >= n })
-}
-
-// upload begins a create, and returns when the service waits for the body.
-func (s *testServer) upload(t testing.TB) *connection {
-	t.Helper()
-	c := s.dial(t, "POST /v1/pets"+withKey+"Content-Length: 27\nExpect: 100-continue\n\n")
-	c.read().check(t, "an upload", "100")
-	return c
-}
-
-// untilRefused waits until the service takes no new connections.
-func (s *testServer) untilRefused(t testing.TB) {
-	t.Helper()
-	eventually(t, "the refusal of new connections", func() bool {
-		c, err := net.Dial("tcp", s.addr)
-		return err != nil || c.Close() != nil
+	eventually(t, fmt.Sprintf("the standing fault has matched %d requests", n), func() bool {
+		return strings.Contains(s.do(t, "GET /__admin/fault").body, fmt.Sprintf(`"matched":%d,`, n))
 	})
 }
 
-// untilMet waits until the standing fault has met a request, whose delay may not have begun yet.
-func (s *testServer) untilMet(t testing.TB) {
+// endFault ends the standing fault in one of four ways: reset, stop, delete or
+// replace. A stop closes stopping, which the service has.
+func endFault(t testing.TB, s *testServer, end string, stopping chan struct{}) {
 	t.Helper()
-	eventually(t, "a request that meets the fault", func() bool {
-		return strings.Contains(s.do(t, "GET /__admin/fault").body, `"matched":1,`)
-	})
+	switch end {
+	case "reset":
+		s.expect(t, "POST /__admin/reset", "204")
+	case "stop":
+		close(stopping)
+	case "delete":
+		s.expect(t, "DELETE /__admin/fault", "204")
+	case "replace":
+		s.expect(t, "PUT /__admin/fault?code=503", `200 {"code":"503","matched":0,"applied":0}`)
+	}
 }
 
-// Helpers: three ways to start a service. start runs it in this process, serveAPI gives the test its insides,
-// and launch makes it a process of its own.
+// Helpers: services. startServer runs the program in the process of the test,
+// startService serves a service whose state the test can look at, and
+// startProcess runs the program in a process of its own.
 
 // testKey is the API key of the services that the tests start.
 const testKey = "correct-horse"
 
-// start runs the service with testKey on a free port until the test ends.
-func start(t testing.TB, args ...string) *testServer {
+// startServer runs the program with testKey on a free port until the test ends.
+func startServer(t testing.TB, args ...string) *testServer {
 	t.Helper()
 	return command{key: testKey, args: args}.start(t)
 }
 
-// command is a command line, and an environment that has only the key.
+// command is a command line of the program, in an environment with only the key.
 type command struct {
-	key    string
-	args   []string
-	stdin  io.Reader // for -stdin
-	stderr io.Writer // with nil, start keeps what is written there
+	args  []string
+	key   string    // PETSTORE_API_KEY
+	stdin io.Reader // for -stdin
 }
 
+// run runs the command and returns its exit code.
 func (c command) run(ctx context.Context, stdout, stderr io.Writer) int {
-	getenv := func(name string) string { return map[string]string{"PETSTORE_API_KEY": c.key}[name] }
+	getenv := func(name string) string {
+		if name == "PETSTORE_API_KEY" {
+			return c.key
+		}
+		return ""
+	}
 	return report(run(ctx, c.args, getenv, c.stdin, stdout, stderr), stderr)
 }
 
-// start runs it on a free port until the test ends. It must print only its base URL, and exit with 0.
+// start runs the command on a free port until the test ends. The command must
+// print its base URL and nothing else, and exit with 0.
 func (c command) start(t testing.TB) *testServer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &testServer{key: c.key, stderr: new(lockedBuffer)}
+	t.Cleanup(cancel)
 	c.args = append([]string{"-addr", "127.0.0.1:0"}, c.args...)
+	stderr := new(lockedBuffer)
 	out, w := io.Pipe()
 	exit := make(chan int, 1)
-	go func() { code := c.run(ctx, w, cmp.Or[io.Writer](c.stderr, s.stderr)); w.Close(); exit <- code }()
+	go func() {
+		code := c.run(ctx, w, stderr)
+		w.Close()
+		exit <- code
+	}()
 	stdout := bufio.NewReader(out)
-	s.stop = sync.OnceFunc(func() {
+	addr := readAddr(t, stdout, stderr)
+	key := cmp.Or(c.key, regexp.MustCompile(`[0-9a-f]{32}`).FindString(stderr.String()))
+
+	stop := sync.OnceFunc(func() {
 		cancel()
 		more, _ := io.ReadAll(stdout)
-		end := fmt.Sprint(string(more), receive(t, "the end", exit))
-		equal(t, "stdout after the base URL, and exit code", end, "0")
+		equal(t, "stdout after the base URL", string(more), "")
+		equal(t, "the exit code", receive(t, "the end of the service", exit), 0)
 	})
-	s.addr = readAddr(t, stdout, s.stderr)
-	t.Cleanup(s.stop)
-	s.key = cmp.Or(s.key, regexp.MustCompile(`[0-9a-f]{32}`).FindString(s.stderr.String()))
+	t.Cleanup(stop)
+	s := newTestServer(t, addr, key) // closes its connections before the service stops
+	s.stderr, s.stop = stderr, stop
 	return s
 }
 
-// ends runs one that does not serve. Its stderr is compared with a regular expression.
-func (c command) ends(t testing.TB, code int, wantStdout, wantStderr string) {
+// expectExit runs a command that does not serve, and compares its standard error
+// with a regular expression.
+func (c command) expectExit(t testing.TB, code int, wantStdout, wantStderr string) {
 	t.Helper()
 	var stdout, stderr lockedBuffer
 	got := within(t, "the end", func() int { return c.run(context.Background(), &stdout, &stderr) })
 	equal(t, fmt.Sprintf("the exit code of petstore %q", c.args), got, code)
 	equal(t, "stdout", stdout.String(), wantStdout)
-	matches(t, stderr.String(), "^(?:"+wantStderr+")\n?$")
+	matches(t, "stderr", stderr.String(), "^"+wantStderr+"$")
 }
 
 // readAddr waits for the base URL on stdout, and returns its host:port.
 func readAddr(t testing.TB, stdout *bufio.Reader, stderr fmt.Stringer) string {
 	t.Helper()
-	line := within(t, "the base URL", func() string { line, _ := stdout.ReadString('\n'); return line })
+	line := within(t, "the base URL", func() string {
+		line, _ := stdout.ReadString('\n')
+		return line
+	})
 	m := regexp.MustCompile(`^http://(127\.0\.0\.1:[1-9]\d*)/v1\n$`).FindStringSubmatch(line)
 	if m == nil {
-		t.Fatalf("stdout is %q, want the base URL\n%v", line, stderr)
+		t.Fatalf("stdout: got %q, want the base URL; stderr: %v", line, stderr)
 	}
 	return m[1]
 }
 
-// testAPI returns an api with testKey, whose log nobody reads.
-func testService(seed *store, latency time.Duration, stopping context.Context) *service {
-	return newService(testKey, seed, latency, stopping.Done(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+// newTestService returns a service with testKey and the pets of seed, or without
+// pets if seed is nil. It logs nothing, has no latency and does not stop.
+func newTestService(seed *store) *service {
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	return newService(testKey, cmp.Or(seed, newStore()), 0, nil, log)
 }
 
-// plainAPI returns one without pets and latency, which never stops.
-func plainService() *service { return testService(newStore(), 0, context.Background()) }
+// newTestStore returns a store with the pets of a seed.
+func newTestStore(t testing.TB, seed string) *store {
+	t.Helper()
+	return must(readSeed([]byte(seed)))(t)
+}
 
-// serveAPI serves a until the test ends. Each change is made to the server before.
-func serveService(t testing.TB, a *service, changes ...func(*http.Server)) *testServer {
-	srv := newServer(a)
+// allPets returns all pets of a store, in ascending order of id.
+func allPets(s *store) []*storedPet {
+	pets, _ := s.list("", math.MinInt64, math.MaxInt32)
+	return pets
+}
+
+// startService serves svc until the test ends, on a server that the functions
+// may change before.
+func startService(t testing.TB, svc *service, changes ...func(*http.Server)) *testServer {
+	t.Helper()
+	srv := newServer(svc)
 	for _, change := range changes {
 		change(srv)
 	}
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	go srv.Serve(ln)
 	t.Cleanup(func() { srv.Close() })
-	return &testServer{addr: ln.Addr().String(), key: testKey}
+	return newTestServer(t, ln.Addr().String(), testKey)
 }
 
-// TestMain runs the test binary as the service, for launch, or as the bare server of benchmarks.
+// startMonitored is startService with a monitor of the requests under /v1.
+func startMonitored(t testing.TB, svc *service) (*testServer, *monitor) {
+	t.Helper()
+	m := &monitor{returned: make(chan struct{})}
+	s := startService(t, svc, func(srv *http.Server) {
+		inner := srv.Handler
+		srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/v1/") {
+				defer close(m.returned)
+				w = monitoredWriter{ResponseWriter: w, monitor: m}
+			}
+			inner.ServeHTTP(w, r)
+		})
+	})
+	return s, m
+}
+
+// monitor observes how the service handles the only request under /v1.
+type monitor struct {
+	writes   atomic.Int64  // number of parts of the body that were written
+	returned chan struct{} // closed when the handler has returned
+}
+
+// hasReturned reports whether the handler has returned.
+func (m *monitor) hasReturned() bool {
+	select {
+	case <-m.returned:
+		return true
+	default:
+		return false
+	}
+}
+
+// monitoredWriter is a ResponseWriter that counts what is written to it.
+type monitoredWriter struct {
+	http.ResponseWriter
+	monitor *monitor
+}
+
+func (w monitoredWriter) Write(p []byte) (int, error) {
+	w.monitor.writes.Add(1)
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController flush the inner ResponseWriter.
+func (w monitoredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// addRoute adds a route to the services that start before the test ends.
+func addRoute(t testing.TB, rt route) {
+	all := routes
+	t.Cleanup(func() { routes = all })
+	routes = append(slices.Clip(all), rt)
+}
+
+// waitClosed waits until the service accepts no new connections.
+func (s *testServer) waitClosed(t testing.TB) {
+	t.Helper()
+	eventually(t, "the service accepts no connections", func() bool {
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			return true
+		}
+		conn.Close()
+		return false
+	})
+}
+
+// TestMain runs the test binary as the program, for startProcess and for the
+// examples, or as one of two other programs.
 func TestMain(m *testing.M) {
 	time.Local = time.FixedZone("east", 9*60*60) // so that a local time in the journal is found
 	switch os.Getenv("PETSTORE_TEST_CHILD") {
 	case "petstore":
 		main()
 	case "bare":
-		serveBare()
+		fmt.Fprintln(os.Stderr, serveBare())
+		os.Exit(1)
+	case "memory": // the program, which then prints how much memory it has used
+		err := run(context.Background(), os.Args[1:], os.Getenv, nil, os.Stdout, os.Stderr)
+		code := report(err, os.Stderr)
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		fmt.Fprintln(os.Stderr, "bytes of memory:", stats.Sys) // which never shrinks
+		os.Exit(code)
 	}
 	flag.Set("test.parallel", "8") // unless -parallel is given: most parallel tests only wait
 	flag.Parse()
 	os.Exit(m.Run())
 }
 
-// process is a service in a process of its own. It is killed when the test ends.
+// process is the program in a process of its own, which is killed when the test
+// ends.
 type process struct {
 	*testServer
 	cmd    *exec.Cmd
 	stdout *bufio.Reader
 }
 
-// child is the command of such a process, not yet started.
-func child(args ...string) *exec.Cmd {
+// petstoreCommand returns the command of such a process, which is not started
+// yet.
+func petstoreCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(os.Environ(), "PETSTORE_TEST_CHILD=petstore", "PETSTORE_API_KEY="+testKey)
 	cmd.WaitDelay = patience
 	return cmd
 }
 
-// launch starts a process with a command that child has made.
-func launch(t testing.TB, cmd *exec.Cmd) *process {
+// startProcess starts a command of petstoreCommand, and waits for its base URL.
+func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
-	must(cmd.StdinPipe()) // stays open
-	s := &testServer{key: testKey, stderr: new(lockedBuffer)}
-	p := &process{s, cmd, bufio.NewReader(must(cmd.StdoutPipe()))}
-	cmd.Stderr = cmp.Or[io.Writer](cmd.Stderr, p.stderr)
-	must(0, cmd.Start())
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	p.addr = readAddr(t, p.stdout, p.stderr)
-	return p
+	must(cmd.StdinPipe())(t) // which stays open
+	stdout := bufio.NewReader(must(cmd.StdoutPipe())(t))
+	stderr := new(lockedBuffer)
+	if cmd.Stderr == nil {
+		cmd.Stderr = stderr
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	s := newTestServer(t, readAddr(t, stdout, stderr), testKey)
+	s.stderr = stderr
+	return &process{testServer: s, cmd: cmd, stdout: stdout}
 }
 
-// ends checks how the process ends, "exit status 1" or "<nil>", and that it printed only its base URL.
-func (p *process) ends(t testing.TB, how string) {
+// expectExit waits for the end of the process, and compares what Wait returns:
+// "<nil>" or "exit status 1". It must have printed nothing but its base URL.
+func (p *process) expectExit(t testing.TB, want string) {
 	t.Helper()
 	got := within(t, "the end of the process", func() string {
 		more, _ := io.ReadAll(p.stdout)
 		return fmt.Sprint(string(more), p.cmd.Wait())
 	})
-	equal(t, "stdout after the base URL, and the end", got, how)
+	equal(t, "stdout after the base URL, and the result of the process", got, want)
 }
 
 // Helpers: waiting.
 
-// patience is how long a test waits for what must come. Only a test that fails waits that long.
-const patience = 30 * time.Second
+// patience is how long a test waits for what must happen. Only a failing test
+// waits that long. It is shorter than maxWait, so that a wait of the service
+// which should have ended early fails the test.
+const patience = 25 * time.Second
 
-// within returns what f returns, in time. f runs in a goroutine, so it must not call t.Fatal.
+// within returns what f returns, and fails the test if that takes too long. It
+// calls f in a goroutine, so f must not call t.Fatal.
 func within[T any](t testing.TB, what string, f func() T) T {
 	t.Helper()
 	result := make(chan T, 1)
@@ -2321,49 +3989,64 @@ func within[T any](t testing.TB, what string, f func() T) T {
 	return receive(t, what, result)
 }
 
-// receive waits for what comes out of a channel.
-func receive[T any](t testing.TB, what string, from <-chan T) (v T) {
+// receive receives from a channel, and fails the test if that takes too long.
+func receive[T any](t testing.TB, what string, c <-chan T) T {
 	t.Helper()
 	select {
-	case v = <-from:
+	case v := <-c:
+		return v
 	case <-time.After(patience):
-		t.Fatalf("%s takes longer than %v", what, patience)
+		t.Fatalf("waited %v for this: %s", patience, what)
+		panic("not reached")
 	}
-	return v
 }
 
-// eventually waits until f holds, where there is nothing to wait for but that.
-func eventually(t testing.TB, what string, f func() bool) {
+// eventually waits until a condition is true, and fails the test if that takes
+// too long. It is for conditions that nothing announces.
+func eventually(t testing.TB, condition string, isTrue func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); !isTrue(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s does not come in %v", what, patience)
+			t.Fatalf("waited %v for this: %s", patience, condition)
 		}
 	}
 }
 
-// together calls f n times at once, with 0 to n-1, and waits for all.
-func together(n int, f func(i int)) {
+// concurrently calls f with 0 to n-1, each in a goroutine, and waits for all. No
+// goroutine calls f before all have started.
+func concurrently(n int, f func(i int)) {
+	start := make(chan struct{})
 	var wg sync.WaitGroup
-	wg.Add(n)
 	for i := range n {
-		go func() { defer wg.Done(); f(i) }()
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			<-start
+			f(i)
+		}()
 	}
+	close(start)
 	wg.Wait()
 }
 
 // Helpers: values, files and buffers.
 
-// must returns v, and panics at an error. must(0, err) only does the latter.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
+// must returns a function that returns v, or fails the test if err is not nil:
+//
+//	file := must(os.Open(name))(t)
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
 	}
-	return v
 }
 
 // keys returns the sorted keys of m.
-func keys[V any](m map[string]V) (list []string) {
+func keys[V any](m map[string]V) []string {
+	var list []string
 	for key := range m {
 		list = append(list, key)
 	}
@@ -2371,11 +4054,22 @@ func keys[V any](m map[string]V) (list []string) {
 	return list
 }
 
-// seedOf returns a seed of n pets, which take some 75 bytes each. The first of each three is sold.
+// atoi returns the integer that text is.
+func atoi(t testing.TB, text string) int {
+	t.Helper()
+	return must(strconv.Atoi(text))(t)
+}
+
+// seedOf returns a seed of n pets of some 75 bytes each. The first of every
+// three is sold.
 func seedOf(n int) string {
 	pets := make([]NewPet, n)
 	for i := range pets {
-		pets[i] = NewPet{strings.Repeat("x", 16), int64(i % 100), "available"}
+		pets[i] = NewPet{
+			Name:       strings.Repeat("x", 16),
+			CategoryID: int64(i % 100),
+			Status:     "available",
+		}
 		if i%3 == 0 {
 			pets[i].Status = "sold"
 		}
@@ -2383,16 +4077,24 @@ func seedOf(n int) string {
 	return string(encodeJSON(pets))
 }
 
-// tempFile writes a file, and returns its path. readFile returns a file of the repository.
+// tempFile writes a file, and returns its path. It is removed when the test
+// ends.
 func tempFile(t testing.TB, content string) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "pets.json")
-	must(0, os.WriteFile(file, []byte(content), 0o600))
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return file
 }
 
-func readFile(name string) string { return string(must(os.ReadFile(name))) }
+// readFile returns a file of the repository.
+func readFile(t testing.TB, name string) string {
+	t.Helper()
+	return string(must(os.ReadFile(name))(t))
+}
 
-// lockedBuffer is a bytes.Buffer that many goroutines may use.
+// lockedBuffer is a bytes.Buffer that is safe for concurrent use.
 type lockedBuffer struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
@@ -2404,4 +4106,8 @@ func (l *lockedBuffer) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-func (l *lockedBuffer) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
