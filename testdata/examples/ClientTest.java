@@ -1,123 +1,163 @@
-// Tests of a client of petstore, without any library. Run "go build" in ../.. once, then in this
-// folder: java ClientTest.java (Java 17 or newer). With JUnit, each call of test in main becomes a
-// method with @Test, start one with @BeforeAll, and the reset one with @BeforeEach.
-import java.io.*;
+// Tests of a client of petstore, without a library. Run "go build" in ../.. once,
+// and then "java ClientTest.java" here (Java 17 or newer). With JUnit, each call
+// of test in main becomes a method with @Test. The call of start becomes a method
+// with @BeforeAll, and the reset one with @BeforeEach.
+import java.io.File;
+import java.io.IOException;
 import java.net.URI;
-import java.net.http.*;
-import java.util.*;
-import java.util.concurrent.*;
-import java.util.regex.*;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
 
 class ClientTest {
-    // The client under test: put yours in its place. It sends a request up to three times, and gives
-    // up when an answer takes longer than its patience, in seconds.
-    record Client(int patience) {
+    /**
+     * The client under test: put yours in its place. It sends a request up to four
+     * times. It gives up when an answer takes longer than its timeout, in seconds.
+     */
+    record Client(String base, int timeout) {
+        static final HttpClient http = HttpClient.newHttpClient();
+
         void createPet(String pet) throws Exception {
-            retry("POST", "/v1/pets", pet);
+            retry("POST", URI.create(base + "/pets"), pet);
         }
 
         /** Returns the ids. */
         List<String> listPets() throws Exception {
             var ids = new ArrayList<String>();
-            for (var next = "/v1/pets?limit=2"; !next.isEmpty();) {
-                var page = retry("GET", next, "");
+            var uri = URI.create(base + "/pets?limit=2");
+            while (uri != null) {
+                var page = retry("GET", uri, "");
                 ids.addAll(find("\"id\":(\\d+)", page.body()));
-                next = String.join("", find("<(.*)>", page.headers().firstValue("Link").orElse("")));
+                var links = find("<(.*)>; rel=\"next\"", page.headers().firstValue("Link").orElse(""));
+                uri = links.isEmpty() ? null : uri.resolve(links.get(0));
             }
             return ids;
         }
 
-        HttpResponse<String> retry(String method, String path, String body) throws Exception {
+        HttpResponse<String> retry(String method, URI uri, String body) throws Exception {
             for (int tries = 1; ; tries++) {
                 try {
-                    return send(method, path, body, patience);
+                    return send(method, uri, body);
                 } catch (IOException | ExecutionException e) {
-                    if (tries == 3) throw e;
+                    if (tries == 4) throw e;
                 }
+            }
+        }
+
+        HttpResponse<String> send(String method, URI uri, String body) throws Exception {
+            var request = HttpRequest.newBuilder(uri)
+                .header("Authorization", "Bearer test")
+                .header("Content-Type", "application/json")
+                .method(method, HttpRequest.BodyPublishers.ofString(body))
+                .build();
+            // The timeout of an HttpRequest would cover only the headers.
+            var answer = http.sendAsync(request, HttpResponse.BodyHandlers.ofString());
+            try {
+                var response = answer.get(timeout, TimeUnit.SECONDS);
+                if (response.statusCode() >= 400) {
+                    throw new IOException(response.statusCode() + " " + response.body());
+                }
+                return response;
+            } finally {
+                answer.cancel(true); // closes the connection if the answer has not come
             }
         }
     }
 
-    static HttpResponse<String> send(String method, String path, String body, int patience) throws Exception {
-        var request = HttpRequest.newBuilder(URI.create(url + path)).header("Authorization", "Bearer test")
-            .method(method, HttpRequest.BodyPublishers.ofString(body)).build();
-        // The timeout of an HttpRequest would cover only the headers.
-        var answer = http.sendAsync(request, HttpResponse.BodyHandlers.ofString());
-        try {
-            var response = answer.get(patience, TimeUnit.SECONDS);
-            if (response.statusCode() >= 400) throw new IOException(response.statusCode() + " " + response.body());
-            return response;
-        } finally {
-            answer.cancel(true); // closes the connection if the answer has not come
-        }
-    }
-
-    static final HttpClient http = HttpClient.newHttpClient();
     static final String REX = "{\"name\":\"Rex\",\"categoryId\":7}";
-    static Process petstore; // it ends when this process ends and so closes its standard input, however it ends
-    static String url; // of petstore, http://127.0.0.1:PORT
+
+    static String base; // the base URL of the API, such as http://127.0.0.1:54321/v1
+    static Process petstore; // keeps its standard input open
     static boolean failed;
 
+    /**
+     * Starts petstore. It stops when its standard input is closed, which happens when
+     * this process ends, also if it is killed.
+     */
     static void start() throws IOException {
-        var builder = new ProcessBuilder("../../petstore", "-addr", "127.0.0.1:0", "-stdin");
+        if (!new File("../../petstore").exists()) throw new IOException("run \"go build\" in ../.. first");
+        var builder = new ProcessBuilder("../../petstore", "-addr", "127.0.0.1:0", "-stdin", "-log=false");
         builder.environment().put("PETSTORE_API_KEY", "test");
-        if (!new File("../../petstore").exists()) throw new IOException("No petstore: run \"go build\" in ../.. first");
+        builder.redirectError(ProcessBuilder.Redirect.INHERIT); // on which petstore says why it cannot start
         petstore = builder.start();
-        var base = petstore.inputReader().readLine();
-        if (base == null) throw new IOException("petstore does not start: "
-            + new String(petstore.getErrorStream().readAllBytes()));
-        url = base.replace("/v1", "");
+        base = petstore.inputReader().readLine();
+        if (base == null) throw new IOException("petstore did not start; standard error says why");
     }
 
     public static void main(String[] args) throws Exception {
-        try {
-            start();
-        } catch (IOException e) {
-            System.err.println(e.getMessage());
-            System.exit(1);
-        }
-        var client = new Client(10);
+        start();
+        var client = new Client(base, 20);
+
         test("a pet is added once", () -> {
             client.createPet(REX);
-            saw("201", 1);
+            check("201", 1);
         });
-        test("two errors, then success", () -> {
-            admin("PUT", "fault?code=503&retry-after=0&times=2&operation=createPet", "");
+
+        // The first request gets an error, the second a reset connection, and the third
+        // no answer, although its pet is added. So there are two pets in the end.
+        test("createPet is retried", () -> {
+            admin("PUT", "/__admin/fault?code=503,rst,lost&retry-after=0&operation=createPet", "");
             client.createPet(REX);
-            saw("503 503 201", 1);
+            check("503 0 0 201", 2);
         });
+
         test("the third page fails once", () -> {
-            admin("POST", "reset", "[" + (REX + ",").repeat(6) + REX + "]");
-            admin("PUT", "fault?code=500&skip=2&times=1&operation=listPets", "");
+            admin("POST", "/__admin/reset", "[" + (REX + ",").repeat(6) + REX + "]");
+            admin("PUT", "/__admin/fault?code=500&skip=2&times=1&operation=listPets", "");
             equal(String.join(" ", client.listPets()), "1 2 3 4 5 6 7");
-            saw("200 200 500 200 200", 7);
+            check("200 200 500 200 200", 7);
         });
-        // java.net.http throws an IOException, and repeats by itself a GET but no POST. So it is retry
-        // that sends this one again, and there are two pets.
-        test("the answer of a create is lost", () -> {
-            admin("PUT", "fault?code=lost&times=1&operation=createPet", "");
-            client.createPet(REX);
-            saw("0 201", 2);
+
+        // The answer comes in pieces, one a second, until the test ends the fault. Then
+        // the rest comes at once.
+        test("a slow answer is read to its end", () -> {
+            admin("POST", "/__admin/reset", "[" + REX + "]");
+            admin("PUT", "/__admin/fault?code=drip&operation=listPets", "");
+            var listed = CompletableFuture.supplyAsync(() -> {
+                try {
+                    return client.listPets();
+                } catch (Exception e) {
+                    throw new RuntimeException(e);
+                }
+            });
+            admin("GET", "/__admin/requests?total=1", ""); // returns when the first piece is about to be sent
+            equal(listed.isDone(), false);
+            admin("DELETE", "/__admin/fault", "");
+            equal(listed.get(), List.of("1"));
+            check("200", 1);
         });
-        test("the client gives up, and nothing is done", () -> giveUp("delay=10", "0", 0));
-        test("the client gives up on half an answer", () -> giveUp("code=stall&times=1", "201", 1));
+
+        test("the client gives up before the operation", () -> giveUp("delay=30", "0", 0));
+
+        // A client whose timeout covers only the headers waits for 30 seconds here.
+        test("the client gives up on half an answer", () -> giveUp("code=stall", "201", 1));
+
         System.exit(failed ? 1 : 0);
     }
 
     static void giveUp(String fault, String statuses, int pets) throws Exception {
-        admin("PUT", "fault?" + fault + "&operation=createPet", "");
+        admin("PUT", "/__admin/fault?operation=createPet&" + fault, "");
         try {
-            new Client(2).createPet(REX);
+            new Client(base, 2).createPet(REX);
             throw new AssertionError("the client did not give up");
         } catch (TimeoutException expected) {
+            check(statuses, pets);
         }
-        saw(statuses, pets);
     }
 
-    interface Test { void run() throws Exception; }
+    interface Test {
+        void run() throws Exception;
+    }
 
     static void test(String name, Test test) throws Exception {
-        admin("POST", "reset", "");
+        admin("POST", "/__admin/reset", "");
         try {
             test.run();
             System.out.println("ok - " + name);
@@ -128,26 +168,35 @@ class ClientTest {
         }
     }
 
+    /** Sends a request of the test itself, which is not recorded and to which no fault is applied. */
+    static String admin(String method, String path, String body) throws Exception {
+        var request = HttpRequest.newBuilder(URI.create(base).resolve(path))
+            .header("Authorization", "Bearer test")
+            .header("Petstore-Observer", "test")
+            .method(method, HttpRequest.BodyPublishers.ofString(body))
+            .build();
+        var response = Client.http.send(request, HttpResponse.BodyHandlers.ofString());
+        if (response.statusCode() >= 400) throw new IOException(method + " " + path + ": " + response.body());
+        return response.body();
+    }
+
+    /**
+     * Compares the statuses of the answers, and the number of pets. It waits until that
+     * many requests are recorded, because petstore may record the last one a moment
+     * after its client has left.
+     */
+    static void check(String statuses, int pets) throws Exception {
+        var journal = admin("GET", "/__admin/requests?total=" + statuses.split(" ").length, "");
+        equal(String.join(" ", find("\"status\":(\\d+)", journal)), statuses);
+        equal(find("\"id\":(\\d+)", admin("GET", "/v1/pets", "")).size(), pets);
+    }
+
     static void equal(Object got, Object want) {
         if (!got.equals(want)) throw new AssertionError("got " + got + ", want " + want);
     }
 
-    /** Sends a request of the test itself. */
-    static String admin(String method, String path, String body) throws Exception {
-        return send(method, "/__admin/" + path, body, 10).body();
-    }
-
-    /** Checks the statuses in the journal, in the order of the answers, and the number of pets. */
-    static void saw(String statuses, int pets) throws Exception {
-        var end = System.nanoTime() + TimeUnit.SECONDS.toNanos(10); // a client that leaves is noticed a little later
-        var got = "";
-        while (!got.equals(statuses) && System.nanoTime() < end)
-            got = String.join(" ", find("\"status\":(\\d+)", admin("GET", "requests", "")));
-        equal(got, statuses);
-        equal(find("\"id\":(\\d+)", send("GET", "/v1/pets", "", 10).body()).size(), pets);
-    }
-
+    /** Returns the first group of each match. */
     static List<String> find(String regex, String text) {
-        return Pattern.compile(regex).matcher(text).results().map(m -> m.group(1)).toList();
+        return Pattern.compile(regex).matcher(text).results().map(match -> match.group(1)).toList();
     }
 }

@@ -1,80 +1,111 @@
 #!/bin/sh
-# Tests of a client of petstore. Run "go build" in ../.. once, then in this folder: sh client.sh
-# (dash, bash or zsh, and curl 7.82 or newer)
+# Tests of a client of petstore. Run "go build" in ../.. once, and then
+# "sh client.sh" here (dash, bash or zsh, with any curl).
 
-# A petstore of its own. It stops when its standard input ends: descriptor 3 is closed when this
-# script and all that it started have ended, however they ended.
-[ -x ../../petstore ] || { echo 'No petstore: run "go build" in ../.. first' >&2; exit 1; }
+[ -x ../../petstore ] || { echo 'run "go build" in ../.. first' >&2; exit 1; }
+
+# Start petstore. Its standard error is that of this script, and says why it
+# cannot start. It stops when descriptor 3 is closed, which happens when this
+# script has ended, also if it is killed.
 export PETSTORE_API_KEY=test
 dir=$(mktemp -d)
 mkfifo "$dir/in" "$dir/out"
-../../petstore -addr 127.0.0.1:0 -stdin <"$dir/in" >"$dir/out" 2>"$dir/log" &
+../../petstore -addr 127.0.0.1:0 -stdin -log=false <"$dir/in" >"$dir/out" &
 exec 3>"$dir/in"
-read -r base <"$dir/out" || cat "$dir/log" >&2
+read -r base <"$dir/out" || echo 'petstore did not start' >&2
 rm -r "$dir"
 [ "$base" ] || exit 1
-url=${base%/v1} auth="Authorization: Bearer $PETSTORE_API_KEY"
+auth="Authorization: Bearer $PETSTORE_API_KEY"
 
-# The client under test: put yours in place of these three functions. It sends a request up to
-# three times, and gives up when an answer takes longer than $patience seconds.
-patience=10
+# The client under test: put yours in place of these functions. It sends a
+# request up to four times. It gives up when an answer takes longer than $timeout
+# seconds.
+timeout=20
 send() {
-	for try in 1 2 3; do
-		answer=$(curl -sf --max-time "$patience" -H "$auth" "$@") && return
-		[ $? = 28 ] && return 28 # curl's exit code of a timeout
+	for try in 1 2 3 4; do
+		answer=$(curl -sf --max-time "$timeout" -H "$auth" "$@") && return
+		[ $? = 28 ] && return 28 # curl's exit code for a timeout
 	done
 	return 1
 }
-create_pet() { send "$url/v1/pets" --json '{"name":"Rex","categoryId":7}'; }
+create_pet() {
+	send "$base/pets" -H 'Content-Type: application/json' -d '{"name":"Rex","categoryId":7}'
+}
 list_pets() { # prints the ids
 	next='/v1/pets?limit=2'
-	while [ "$next" ] && send -i "$url$next"; do
+	while [ "$next" ] && send -i "${base%/v1}$next"; do
 		printf '%s\n' "$answer" | grep -o '"id":[0-9]*'
 		next=$(printf '%s\n' "$answer" | sed -n 's/^Link: <\(.*\)>.*/\1/p')
 	done
 }
 
-# What the tests use.
-call() { curl -sSf -H "$auth" "$@"; }
-fault() { call -X POST "$url/__admin/reset" && call -X PUT "$url/__admin/fault?$1" >/dev/null; }
-statuses() { # of the requests with this method, in the order of their answers
-	call "$url/__admin/requests" | sed -n "s/.*\"method\":\"$1\".*\"status\":\([0-9]*\).*/\1/p" | xargs
+# admin sends a request of the test itself, which is not recorded and to which no
+# fault is applied.
+admin() { # method, path, curl's options
+	method=$1 url=${base%/v1}$2
+	shift 2
+	curl -sSf -X "$method" -H "$auth" -H 'Petstore-Observer: test' "$@" "$url"
 }
-pets() { call "$url/v1/pets" | grep -o '"id"' | grep -c .; } # how many there are
+# start_test replaces the pets, the fault and the journal of the test before.
+start_test() { # pets, fault
+	admin POST /__admin/reset -H 'Content-Type: application/json' -d "$1"
+	[ -z "$2" ] || admin PUT "/__admin/fault?$2" >/dev/null
+}
+# statuses prints the statuses of the answers. It waits until that many requests
+# are recorded, because petstore may record the last one a moment after its client
+# has left.
+statuses() { # number of requests
+	admin GET "/__admin/requests?total=$1" | sed -n 's/.*"status":\([0-9]*\),"seconds.*/\1/p' | xargs
+}
+pets() { # prints the number of pets
+	admin GET /v1/pets | grep -o '"id"' | grep -c .
+}
 failed=0
 check() { # name, got, want
-	[ "$2" = "$3" ] && echo "ok - $1" && return
-	echo "FAILED - $1: got '$2', want '$3'"
-	failed=1
+	if [ "$2" = "$3" ]; then
+		echo "ok - $1"
+	else
+		echo "FAILED - $1: got '$2', want '$3'"
+		failed=1
+	fi
 }
+rex='{"name":"Rex","categoryId":7}'
 
+start_test '[]' ''
 create_pet
-check 'a pet is added once' "$(statuses POST)" '201'
+check 'a pet is added once' "$(statuses 1), $(pets)" '201, 1'
 
-fault 'code=503&retry-after=0&times=2&operation=createPet'
+# The first request gets an error, the second a reset connection, and the third no
+# answer, although its pet is added. So there are two pets in the end.
+start_test '[]' 'code=503,rst,lost&retry-after=0&operation=createPet'
 create_pet
-check 'two errors, then success' "$(statuses POST)" '503 503 201'
+check 'createPet is retried' "$(statuses 4), $(pets)" '503 0 0 201, 2'
 
-fault 'code=500&skip=2&times=1&operation=listPets'
-for pet in 1 2 3 4 5 6 7; do create_pet; done
+start_test "[$rex,$rex,$rex,$rex,$rex,$rex,$rex]" 'code=500&skip=2&times=1&operation=listPets'
 ids=$(list_pets | tr -dc 0-9)
-check 'the third page fails once' "$ids, $(statuses GET)" '1234567, 200 200 500 200 200'
+check 'the third page fails once' "$ids, $(statuses 5)" '1234567, 200 200 500 200 200'
 
-# curl fails with 52, and repeats a request by itself only on a connection that it has used before.
-# So it is send that repeats this one, and there are two pets.
-fault 'code=lost&times=1&operation=createPet'
-create_pet
-check 'the answer of a create is lost' "$(statuses POST), $(pets)" '0 201, 2'
+# The answer comes in pieces, one a second, until the test ends the fault. Then the
+# rest comes at once.
+start_test "[$rex]" 'code=drip&operation=listPets'
+file=$(mktemp)
+list_pets >"$file" &
+list=$!
+statuses 1 >/dev/null # returns when the first piece is about to be sent
+check 'the client waits for a slow answer' "$(cat "$file")" ''
+admin DELETE /__admin/fault
+wait "$list"
+check 'a slow answer is read to its end' "$(cat "$file"), $(statuses 1)" '"id":1, 200'
+rm "$file"
 
-patience=2
-fault 'delay=10&operation=createPet'
+timeout=2
+start_test '[]' 'delay=30&operation=createPet'
 create_pet
-code=$? polls=0
-until [ "$(statuses POST)" ] || [ $((polls += 1)) -gt 100 ]; do :; done # until petstore has noticed it
-check 'the client gives up, and nothing is done' "$code, $(statuses POST), $(pets)" '28, 0, 0'
+check 'the client gives up before the operation' "$?, $(statuses 1), $(pets)" '28, 0, 0'
 
-fault 'code=stall&times=1&operation=createPet'
+# A client whose timeout covers only the headers waits for 30 seconds here.
+start_test '[]' 'code=stall&operation=createPet'
 create_pet
-check 'the client gives up on half an answer' "$?, $(statuses POST), $(pets)" '28, 201, 1'
+check 'the client gives up on half an answer' "$?, $(statuses 1), $(pets)" '28, 201, 1'
 
 exit $failed

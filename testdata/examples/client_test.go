@@ -1,5 +1,6 @@
-// Tests of a client of petstore. Run "go build" in ../.. once, then "go test client_test.go" here.
-// In a module that has petstore as a tool, start the path that "go tool -n petstore" prints.
+// Tests of a client of petstore. Run "go build" in ../.. once, and then
+// "go test client_test.go" here. README.md says how to start petstore from
+// another Go module.
 package client
 
 import (
@@ -7,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -17,150 +19,230 @@ import (
 	"time"
 )
 
-// createPet, listPets and retry are the client under test: put yours in their place. This one
-// sends a request up to three times while ctx lasts.
-func createPet(ctx context.Context, url string) error {
-	_, _, err := retry(ctx, "POST", url+"/v1/pets", `{"name":"Rex","categoryId":7}`)
+// client is the client under test: put yours in its place. It sends a request
+// up to four times, unless the context ends first.
+type client struct {
+	base string // the base URL of the API
+}
+
+type pet struct {
+	Name       string `json:"name"`
+	CategoryID int64  `json:"categoryId"`
+}
+
+func (c client) createPet(ctx context.Context, p pet) error {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_, _, err = c.retry(ctx, "POST", c.base+"/pets", string(body))
 	return err
 }
 
-func listPets(ctx context.Context, url string) (pets []any, err error) {
-	next := "/v1/pets?limit=2"
-	for next != "" && err == nil {
-		var link, body string
-		var page []any
-		link, body, err = retry(ctx, "GET", url+next, "")
-		json.Unmarshal([]byte(body), &page)
+func (c client) listPets(ctx context.Context) ([]pet, error) {
+	var pets []pet
+	for url := c.base + "/pets?limit=2"; url != ""; {
+		answer, next, err := c.retry(ctx, "GET", url, "")
+		if err != nil {
+			return nil, err
+		}
+		var page []pet
+		if err := json.Unmarshal(answer, &page); err != nil {
+			return nil, err
+		}
 		pets = append(pets, page...)
-		next, _, _ = strings.Cut(strings.TrimPrefix(link, "<"), ">")
+		url = next
 	}
-	return pets, err
+	return pets, nil
 }
 
-func retry(ctx context.Context, method, url, body string) (link, answer string, err error) {
-	for range 3 {
-		if link, answer, err = send(ctx, method, url, body); err == nil || ctx.Err() != nil {
+func (c client) retry(ctx context.Context, method, url, body string) (answer []byte, next string, err error) {
+	for range 4 {
+		answer, next, err = c.send(ctx, method, url, body)
+		if err == nil || ctx.Err() != nil {
 			break
 		}
 	}
-	return link, answer, err
+	return answer, next, err
 }
 
-func send(ctx context.Context, method, url, body string) (link, answer string, err error) {
-	req, _ := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+// send returns the body of the answer, and the URL of the next page if there is
+// one.
+func (c client) send(ctx context.Context, method, url, body string) (answer []byte, next string, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return nil, "", err
+	}
 	req.Header.Set("Authorization", "Bearer test")
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", "", err
+		return nil, "", err
 	}
 	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if resp.StatusCode >= 400 {
-		err = errors.New(resp.Status)
+	answer, err = io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, "", err
 	}
-	return resp.Header.Get("Link"), string(b), err
+	if resp.StatusCode >= 400 {
+		return nil, "", fmt.Errorf("%s: %s", resp.Status, answer)
+	}
+	link := regexp.MustCompile(`<(.*)>; rel="next"`).FindStringSubmatch(resp.Header.Get("Link"))
+	if link == nil {
+		return answer, "", nil
+	}
+	page, err := resp.Request.URL.Parse(link[1])
+	if err != nil {
+		return nil, "", err
+	}
+	return answer, page.String(), nil
 }
 
-// start runs a petstore until t ends, and returns http://127.0.0.1:PORT.
-func start(t *testing.T) string {
-	var said strings.Builder
-	cmd := exec.Command("../../petstore", "-addr", "127.0.0.1:0", "-stdin")
+// petstore is a petstore process that runs until its test ends.
+type petstore struct {
+	t    *testing.T
+	base string // the base URL of the API, such as http://127.0.0.1:54321/v1
+}
+
+func start(t *testing.T) petstore {
+	t.Parallel()
+	cmd := exec.Command("../../petstore", "-addr", "127.0.0.1:0", "-stdin", "-log=false")
 	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY=test")
-	cmd.Stderr = &said
-	stdin, err1 := cmd.StdinPipe() // closed when this process ends, however it ends
+	cmd.Stderr = os.Stderr         // on which petstore says why it cannot start
+	stdin, err1 := cmd.StdinPipe() // petstore stops when this is closed, also when this process is killed
 	stdout, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
-		t.Fatal(err, `: run "go build" in ../.. first`)
+		t.Fatal(err, `; run "go build" in ../.. first`)
 	}
 	t.Cleanup(func() { stdin.Close(); cmd.Wait() })
-	line, err := bufio.NewReader(stdout).ReadString('\n')
+	base, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
-		cmd.Wait() // until said has all of it
-		t.Fatal("petstore does not start: ", said.String())
+		t.Fatal("petstore did not start; standard error says why")
 	}
-	t.Parallel()
-	return strings.TrimSuffix(line, "/v1\n")
+	return petstore{t, strings.TrimSpace(base)}
 }
 
-// admin sends a request of the test itself, and returns the body of the answer.
-func admin(t *testing.T, method, url, body string) string {
-	t.Helper()
-	_, answer, err := send(context.Background(), method, url, body)
+// do sends a request of the test itself, which is not recorded and to which no
+// fault is applied. It decodes the answer into v, unless v is nil.
+func (p petstore) do(method, path, body string, v any) {
+	p.t.Helper()
+	req, err := http.NewRequest(method, strings.TrimSuffix(p.base, "/v1")+path, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(method, url, err)
+		p.t.Fatal(err)
 	}
-	return answer
-}
-
-// saw checks the statuses in the journal and the number of pets. It waits for the statuses up to
-// ten seconds, as petstore does not notice at once that a client has left.
-func saw(t *testing.T, url, want string, pets int) {
-	t.Helper()
-	got := ""
-	for end := time.Now().Add(10 * time.Second); got != want && time.Now().Before(end); {
-		journal := admin(t, "GET", url+"/__admin/requests", "")
-		statuses := regexp.MustCompile(`"status":\d+`).FindAllString(journal, -1)
-		got = strings.ReplaceAll(strings.Join(statuses, " "), `"status":`, "")
+	req.Header.Set("Authorization", "Bearer test")
+	req.Header.Set("Petstore-Observer", "test")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		p.t.Fatal(err)
 	}
-	if got != want {
-		t.Errorf("the journal has %q, want %q", got, want)
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode >= 400 {
+		p.t.Fatalf("%s %s: %s: %s %v", method, path, resp.Status, answer, err)
 	}
-	if n := strings.Count(admin(t, "GET", url+"/v1/pets", ""), `"id":`); n != pets {
-		t.Errorf("there are %d pets, want %d", n, pets)
+	if v != nil {
+		if err := json.Unmarshal(answer, v); err != nil {
+			p.t.Fatalf("%s %s: %v", method, path, err)
+		}
 	}
 }
 
-func TestAddOnce(t *testing.T) {
-	url := start(t)
-	if err := createPet(context.Background(), url); err != nil {
+// check compares the statuses of the answers, and the number of pets. It waits
+// until that many requests are recorded, because petstore may record the last
+// one a moment after its client has left.
+func (p petstore) check(wantStatuses string, wantPets int) {
+	p.t.Helper()
+	var journal struct{ Requests []struct{ Status int } }
+	total := len(strings.Fields(wantStatuses))
+	p.do("GET", fmt.Sprintf("/__admin/requests?total=%d", total), "", &journal)
+	var statuses []string
+	for _, request := range journal.Requests {
+		statuses = append(statuses, fmt.Sprint(request.Status))
+	}
+	if got := strings.Join(statuses, " "); got != wantStatuses {
+		p.t.Errorf("the statuses are %q, want %q", got, wantStatuses)
+	}
+	var pets []pet
+	p.do("GET", "/v1/pets", "", &pets)
+	if len(pets) != wantPets {
+		p.t.Errorf("there are %d pets, want %d", len(pets), wantPets)
+	}
+}
+
+var rex = pet{Name: "Rex", CategoryID: 7}
+
+func TestCreate(t *testing.T) {
+	p := start(t)
+	if err := (client{p.base}).createPet(context.Background(), rex); err != nil {
 		t.Error(err)
 	}
-	saw(t, url, "201", 1)
+	p.check("201", 1)
 }
 
-func TestTwoErrors(t *testing.T) {
-	url := start(t)
-	admin(t, "PUT", url+"/__admin/fault?code=503&retry-after=0&times=2&operation=createPet", "")
-	if err := createPet(context.Background(), url); err != nil {
+// The first request gets an error, the second a reset connection, and the third
+// no answer, although its pet is added. So there are two pets in the end.
+func TestRetry(t *testing.T) {
+	p := start(t)
+	p.do("PUT", "/__admin/fault?code=503,rst,lost&retry-after=0&operation=createPet", "", nil)
+	if err := (client{p.base}).createPet(context.Background(), rex); err != nil {
 		t.Error(err)
 	}
-	saw(t, url, "503 503 201", 1)
+	p.check("503 0 0 201", 2)
 }
 
 func TestThirdPageFails(t *testing.T) {
-	url := start(t)
-	seed := strings.Repeat(`{"name":"Rex","categoryId":7},`, 6) + `{"name":"Tom","categoryId":9}`
-	admin(t, "POST", url+"/__admin/reset", "["+seed+"]")
-	admin(t, "PUT", url+"/__admin/fault?code=500&skip=2&times=1&operation=listPets", "")
-	if pets, err := listPets(context.Background(), url); err != nil || len(pets) != 7 {
-		t.Error(err, pets)
+	p := start(t)
+	p.do("POST", "/__admin/reset", "["+strings.Repeat(`{"name":"Rex","categoryId":7},`, 6)+
+		`{"name":"Tom","categoryId":9}]`, nil)
+	p.do("PUT", "/__admin/fault?code=500&skip=2&times=1&operation=listPets", "", nil)
+	pets, err := client{p.base}.listPets(context.Background())
+	if err != nil || len(pets) != 7 {
+		t.Errorf("listPets returns %d pets and the error %v, want 7 and none", len(pets), err)
 	}
-	saw(t, url, "200 200 500 200 200", 7)
+	p.check("200 200 500 200 200", 7)
 }
 
-// net/http reports an error and does not repeat a POST, unless it has an Idempotency-Key. So it is
-// retry that sends this one again, and there are two pets.
-func TestLostAnswer(t *testing.T) {
-	url := start(t)
-	admin(t, "PUT", url+"/__admin/fault?code=lost&times=1&operation=createPet", "")
-	if err := createPet(context.Background(), url); err != nil {
+// The answer comes in pieces, one a second, until the test ends the fault. Then
+// the rest comes at once.
+func TestSlowAnswer(t *testing.T) {
+	p := start(t)
+	p.do("POST", "/__admin/reset", `[{"name":"Rex","categoryId":7}]`, nil)
+	p.do("PUT", "/__admin/fault?code=drip&operation=listPets", "", nil)
+	done := make(chan error, 1)
+	go func() {
+		_, err := client{p.base}.listPets(context.Background())
+		done <- err
+	}()
+	p.do("GET", "/__admin/requests?total=1", "", nil) // returns when the first piece is about to be sent
+	select {
+	case err := <-done:
+		t.Fatalf("the client did not wait for the whole answer; its error is %v", err)
+	default:
+	}
+	p.do("DELETE", "/__admin/fault", "", nil)
+	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	saw(t, url, "0 201", 2)
+	p.check("200", 1)
 }
 
-func TestGiveUpBeforeItIsDone(t *testing.T) { giveUp(t, "delay=10", "0", 0) }
+func TestGiveUpBeforeOperation(t *testing.T) {
+	testGiveUp(t, "delay=30", "0", 0)
+}
 
-// A client whose timeout ends when the headers have come waits for the body for 30 seconds.
-func TestGiveUpOnHalfAnAnswer(t *testing.T) { giveUp(t, "code=stall&times=1", "201", 1) }
+// A client whose timeout covers only the headers waits for 30 seconds here.
+func TestGiveUpOnHalfAnswer(t *testing.T) {
+	testGiveUp(t, "code=stall", "201", 1)
+}
 
-func giveUp(t *testing.T, fault, want string, pets int) {
-	url := start(t)
-	admin(t, "PUT", url+"/__admin/fault?"+fault+"&operation=createPet", "")
+func testGiveUp(t *testing.T, fault, wantStatuses string, wantPets int) {
+	p := start(t)
+	p.do("PUT", "/__admin/fault?operation=createPet&"+fault, "", nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if err := createPet(ctx, url); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error("it has not given up: ", err)
+	if err := (client{p.base}).createPet(ctx, rex); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("createPet returns the error %v, want %v", err, context.DeadlineExceeded)
 	}
-	saw(t, url, want, pets)
+	p.check(wantStatuses, wantPets)
 }
