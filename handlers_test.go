@@ -112,127 +112,274 @@ func TestBaseURL(t *testing.T) {
 	equal(t, "rootURL([::]:80)", rootURL(unspecified), "http://127.0.0.1:80")
 }
 
-// Run as one session in each shell, the console blocks of README.md print what they show.
+// The console blocks of README.md, run as one session in each shell, print what
+// they show.
 func TestReadme(t *testing.T) {
 	if exec.Command("curl", "--json", "{}", "--version").Run() != nil {
-		t.Skip("curl 7.82 is not installed")
+		t.Skip("curl 7.82 or newer, which has --json, is not installed")
 	}
-	varies := regexp.MustCompile(`("seconds":)[0-9.]*|\r|\s+$`)
-	plain := func(output string) string { return varies.ReplaceAllString(output, "$1") }
-	block := regexp.MustCompile("(?s)\n```console(\n.*?)```")
 	for shell, args := range map[string][]string{
-		"sh": nil, "bash": nil, "zsh": {"-f", "-i", "+o", "promptsp"}, // typed: # begins no comment
+		"sh":   nil,
+		"bash": nil,
+		"zsh":  {"-f", "-i", "+o", "promptsp"}, // as if typed, so that # does not begin a comment
 	} {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath(shell); err != nil {
-				t.Skip(shell, " is not installed")
+				t.Skipf("%s is not installed", shell)
 			}
-			home, s, session := t.TempDir(), command{key: "test"}.start(t), ""
-			os.WriteFile(home+"/.curlrc", []byte("silent\n"), 0o600) // no progress meter
-			here := strings.NewReplacer("127.0.0.1:8080", s.addr)
-			var commands, outputs []string
-			for _, b := range block.FindAllStringSubmatch(readFile(t, "README.md"), -1) {
-				for _, step := range strings.Split(b[1], "\n$ ")[1:] {
-					send, want, _ := strings.Cut(here.Replace(step), "\n")
-					commands, outputs = append(commands, send), append(outputs, plain(want))
-					if send == "PETSTORE_API_KEY=test go run ." { // s runs already: show what it has printed
-						send = "cat <<'.'\n" + s.stderr.String() + "http://" + s.addr + "/v1\n."
-					}
-					session += send + "\nprintf '\\036'\n" // ends an output
-				}
-			}
-			if len(commands) <= 5 {
-				t.Errorf("got the commands %q in README.md, want more", commands)
-			}
-			cmd := exec.Command(shell, args...)
-			cmd.Env = append(os.Environ(), "CURL_HOME="+home, "no_proxy=127.0.0.1", "PS1=", "PS2=")
-			cmd.Dir, cmd.Stdin = home, strings.NewReader(session)
-			out := within(t, "the end", func() []byte { out, _ := cmd.CombinedOutput(); return out })
-			// Padded, so that of a session that ends early each command fails.
-			got := append(strings.Split(string(out), "\036"), make([]string, len(commands))...)
-			for i, want := range outputs {
-				equal(t, "$ "+commands[i], plain(got[i]), want)
-			}
+			testReadmeIn(t, shell, args...)
 		})
 	}
 }
 
-// What the programs in README.md need besides.
-const (
-	readmeGo = `package petstore
-import ("bufio"; "errors"; "io"; "net/http"; "os"; "os/exec"; "strings"; "testing")
-func addPet(base, name string) error {
-	for range 3 {
-		body := strings.NewReader("{\"name\":\"" + name + "\",\"categoryId\":1}")
-		r, _ := http.NewRequest("POST", base+"/pets", body)
-		r.Header.Set("Authorization", "Bearer test")
-		if answer, err := http.DefaultClient.Do(r); err == nil && answer.StatusCode == 201 {
-			return nil
+// testReadmeIn runs the commands of README.md in a shell, and compares the
+// output of each.
+func testReadmeIn(t *testing.T, shell string, args ...string) {
+	const start = "PETSTORE_API_KEY=test go run ."
+	s := command{key: "test"}.start(t)
+	steps := consoleSteps(strings.ReplaceAll(readFile(t, "README.md"), "127.0.0.1:8080", s.addr))
+	if len(steps) < 10 {
+		t.Fatalf("README.md has %d commands, want at least 10", len(steps))
+	}
+	if steps[0].command != start {
+		t.Errorf("the first command is %q, want %q", steps[0].command, start)
+	}
+
+	// Each output ends with a separator.
+	session := ""
+	for _, step := range steps {
+		if step.command == start { // s has done that, and so the session shows what s has printed
+			step.command = "cat <<'.'\n" + s.stderr.String() + "http://" + s.addr + "/v1\n."
+		}
+		session += step.command + "\nprintf '\\036'\n"
+	}
+
+	home := t.TempDir()
+	// In a terminal, curl shows errors but no progress meter.
+	curlrc := filepath.Join(home, ".curlrc")
+	if err := os.WriteFile(curlrc, []byte("silent\nshow-error\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(shell, args...)
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "CURL_HOME="+home, "no_proxy=127.0.0.1", "PS1=", "PS2=")
+	cmd.Stdin = strings.NewReader(session)
+	output := within(t, "the end of the session", func() []byte {
+		output, _ := cmd.CombinedOutput() // fails like its last command
+		return output
+	})
+
+	outputs := strings.Split(string(output), "\036")
+	for i, step := range steps {
+		if i == len(outputs) {
+			t.Fatalf("the session ends after %d of %d commands", i, len(steps))
+		}
+		got, want := withoutSeconds(outputs[i]), withoutSeconds(step.output)
+		if got != want {
+			t.Errorf("$ %s\ngot:\n%s\nwant:\n%s", step.command, got, want)
 		}
 	}
-	return errors.New("no pet was added")
 }
-func TestAddPet(t *testing.T) {
-`
-	readmeNode = `import assert from "node:assert"; import test from "node:test";
-import { spawn } from "node:child_process";
-async function addPet(base, name) {
-  const headers = { Authorization: "Bearer test", "Content-Type": "application/json" };
-  const send = { method: "POST", headers, body: JSON.stringify({ name, categoryId: 1 }) };
-  for (let i = 0; i < 3 && (await fetch(base + "/pets", send)).status != 201; i++);
-}
-`
-)
 
-// The examples, and the programs in README.md, pass, and leave no service behind.
+// consoleStep is a command of a console block, and its output.
+type consoleStep struct {
+	command, output string
+}
+
+// consoleSteps returns the steps of all console blocks of a Markdown text.
+func consoleSteps(text string) []consoleStep {
+	var steps []consoleStep
+	for _, block := range codeBlocks(text, "console") {
+		for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
+			command, output, _ := strings.Cut(step, "\n")
+			steps = append(steps, consoleStep{command: command, output: output})
+		}
+	}
+	return steps
+}
+
+// codeBlocks returns the code blocks in a language of a Markdown text.
+func codeBlocks(text, language string) []string {
+	var blocks []string
+	fenced := regexp.MustCompile("(?s)\n```" + language + "\n(.*?\n)```\n")
+	for _, match := range fenced.FindAllStringSubmatch(text, -1) {
+		blocks = append(blocks, match[1])
+	}
+	return blocks
+}
+
+// withoutSeconds removes from an output what differs from run to run.
+func withoutSeconds(output string) string {
+	return regexp.MustCompile(`("seconds":)[0-9.]*|\r|\s+$`).ReplaceAllString(output, "$1")
+}
+
+// The code blocks of README.md are parts of the programs in testdata/examples.
+// The programs pass, and leave no service behind.
 func TestExamples(t *testing.T) {
-	const shell, goTest, node = `^(ok - .*\n)+$`, `--- PASS: .*\n(.*\n)*ok `, ` pass [1-9](.*\n)*.* fail 0\n`
-	for command, passed := range map[string]string{
-		"sh client.sh": shell, "bash client.sh": shell, "zsh client.sh": shell, "java ClientTest.java": shell,
-		"go test -count=1 -v client_test.go": goTest, "go test -count=1 -v readme_test.go": goTest,
-		"node --test client.test.mjs": node, "node --test readme.test.mjs": node,
-		"python3 -W error -m unittest test_client.py": `Ran [1-9]\d* tests in .*\n\nOK\n`,
+	quotes := 0
+	programs := map[string]string{"go": "client_test.go", "js": "client.test.mjs"}
+	for language, program := range programs {
+		text := readFile(t, "testdata/examples/"+program)
+		for _, quote := range codeBlocks(readFile(t, "README.md"), language) {
+			quotes++
+			if !containsIndented(text, quote) {
+				t.Errorf("README.md quotes %s, which does not have:\n%s", program, quote)
+			}
+		}
+	}
+	if quotes < 4 {
+		t.Errorf("README.md quotes %d parts of programs, want at least 4", quotes)
+	}
+
+	const (
+		shellPasses  = `^(ok - .*\n)+$`
+		goPasses     = `--- PASS: .*\n(.*\n)*ok `
+		nodePasses   = ` pass [1-9](.*\n)*.* fail 0\n`
+		pythonPasses = `Ran [1-9]\d* tests in .*\n\nOK\n`
+	)
+	for _, c := range []struct {
+		command string
+		version string // a command that prints the version that matters
+		oldest  string // the oldest version with which the program works
+		passes  string // a regular expression for the output
+	}{
+		{command: "sh client.sh", version: "curl --version", oldest: "7", passes: shellPasses},
+		{command: "bash client.sh", version: "curl --version", oldest: "7", passes: shellPasses},
+		{command: "zsh client.sh", version: "curl --version", oldest: "7", passes: shellPasses},
+		{
+			command: "go test -count=1 -v client_test.go",
+			version: "go version",
+			oldest:  "1.22",
+			passes:  goPasses,
+		},
+		{
+			command: "node --test client.test.mjs",
+			version: "node --version",
+			oldest:  "18",
+			passes:  nodePasses,
+		},
+		{
+			command: "python3 -W error -m unittest test_client.py",
+			version: "python3 --version",
+			oldest:  "3.10",
+			passes:  pythonPasses,
+		},
+		{
+			command: "java ClientTest.java",
+			version: "javac -version",
+			oldest:  "17",
+			passes:  shellPasses,
+		},
 	} {
-		t.Run(command, func(t *testing.T) {
+		t.Run(c.command, func(t *testing.T) {
 			t.Parallel()
-			args := strings.Fields(command)
-			for _, program := range []string{args[0], "mkfifo", "curl"} {
+			args := strings.Fields(c.command)
+			for _, program := range []string{args[0], strings.Fields(c.version)[0], "mkfifo"} {
 				if _, err := exec.LookPath(program); err != nil {
-					t.Skip(program + " is not installed")
+					t.Skipf("%s is not installed", program)
 				}
 			}
-			root := t.TempDir() // as the clone: petstore beside testdata/examples
-			examples, fifo := filepath.Join(root, "testdata", "examples"), filepath.Join(root, "fifo")
-			os.MkdirAll(examples, 0o700)
-			write := func(name, text string) { os.WriteFile(filepath.Join(root, name), []byte(text), 0o700) }
-			for _, name := range must(filepath.Glob("testdata/examples/*.*"))(t) {
-				write(name, readFile(t, name))
-			}
-			block := regexp.MustCompile("(?s)\n```(?:go|js)\n(.*?)```")
-			programs := block.FindAllStringSubmatch(readFile(t, "README.md"), -1)
-			write("testdata/examples/readme_test.go", readmeGo+programs[0][1]+"}\n")
-			write("testdata/examples/readme.test.mjs", readmeNode+programs[1][1])
-			// Each petstore holds the fifo open, so its end is the end of them all.
-			write("petstore", "#!/bin/sh\nexec \"$SELF\" \"$@\" 4>\"$FIFO\"\n")
-			must(exec.Command("mkfifo", fifo).CombinedOutput())(t)
-			held := must(os.OpenFile(fifo, os.O_RDWR, 0))(t) // until the program has ended
-			end := must(os.Open(fifo))(t)
-			defer end.Close()
-			ctx, cancel := context.WithTimeout(context.Background(), 4*patience) // Java is slow to start
-			defer cancel()
-			cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-			cmd.Dir, cmd.WaitDelay = examples, time.Second
-			cmd.Env = append(os.Environ(), "PATH="+root+":"+os.Getenv("PATH"), "TMPDIR="+root,
-				"no_proxy=127.0.0.1", "FIFO="+fifo, "SELF="+os.Args[0], "PETSTORE_TEST_CHILD=petstore")
-			out, err := cmd.CombinedOutput()
-			if err != nil || !regexp.MustCompile(passed).Match(out) {
-				t.Errorf("%v: it has not passed\n%s", err, out)
-			}
-			held.Close()
-			within(t, "the end of petstore", func() error { _, err := io.ReadAll(end); return err })
+			skipIfOlder(t, c.version, c.oldest)
+			testExample(t, c.passes, args...)
 		})
 	}
+}
+
+// containsIndented reports whether a text has these lines, all with the same
+// indentation.
+func containsIndented(text, lines string) bool {
+	first, _, _ := strings.Cut(lines, "\n")
+	for _, line := range strings.Split(text, "\n") {
+		indentation, found := strings.CutSuffix(line, first)
+		if !found || strings.TrimSpace(indentation) != "" {
+			continue
+		}
+		indented := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(lines, indentation+"$1")
+		if strings.Contains("\n"+text, "\n"+indented) {
+			return true
+		}
+	}
+	return false
+}
+
+// skipIfOlder skips the test if a command prints a version below the oldest.
+func skipIfOlder(t *testing.T, command, oldest string) {
+	t.Helper()
+	args := strings.Fields(command)
+	output, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	if err != nil || slices.Compare(versionIn(string(output)), versionIn(oldest)) < 0 {
+		t.Skipf("%s: got %.40q and the error %v, want version %s or newer",
+			command, output, err, oldest)
+	}
+}
+
+// versionIn returns the first version in a text, such as 3 and 10 for 3.10.
+func versionIn(text string) []int {
+	var version []int
+	for _, number := range strings.Split(regexp.MustCompile(`\d+(\.\d+)*`).FindString(text), ".") {
+		n, _ := strconv.Atoi(number) // 0 if there is none
+		version = append(version, n)
+	}
+	return version
+}
+
+// testExample runs a program in a copy of testdata/examples, with a petstore
+// two folders above.
+func testExample(t *testing.T, passes string, args ...string) {
+	root := t.TempDir()
+	examples := filepath.Join(root, "testdata", "examples")
+	if err := os.MkdirAll(examples, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	programs, err := filepath.Glob("testdata/examples/*.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range programs {
+		text := []byte(readFile(t, program))
+		if err := os.WriteFile(filepath.Join(root, program), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// Each petstore holds the FIFO open for writing. So reading it ends when the
+	// last petstore has ended.
+	fifo := filepath.Join(root, "fifo")
+	if output, err := exec.Command("mkfifo", fifo).CombinedOutput(); err != nil {
+		t.Fatalf("mkfifo: %v: %s", err, output)
+	}
+	const petstore = "#!/bin/sh\nexec \"$SELF\" \"$@\" 4>\"$FIFO\"\n"
+	if err := os.WriteFile(filepath.Join(root, "petstore"), []byte(petstore), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := os.OpenFile(fifo, os.O_RDWR, 0) // os.Open would wait for a writer
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.Open(fifo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+
+	ctx, cancel := context.WithTimeout(context.Background(), 4*patience) // Java starts slowly
+	defer cancel()
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = examples
+	cmd.WaitDelay = time.Second
+	cmd.Env = append(os.Environ(), "TMPDIR="+root, "no_proxy=127.0.0.1",
+		"FIFO="+fifo, "SELF="+os.Args[0], "PETSTORE_TEST_CHILD=petstore")
+	output, err := cmd.CombinedOutput()
+	if err != nil || !regexp.MustCompile(passes).Match(output) {
+		t.Errorf("got the error %v and the output\n%s\nwant no error, and an output that matches %s",
+			err, output, passes)
+	}
+	writer.Close()
+	within(t, "the end of petstore", func() error {
+		_, err := io.ReadAll(reader)
+		return err
+	})
 }
 
 // Faults.
@@ -2919,99 +3066,1027 @@ func (api openAPIDescription) validate(what string, s *schema, value any) error 
 	return nil
 }
 
-// The documents say the constants and the names of the source.
+// The documents that TestDocuments compares with the service.
+const (
+	readmeFile    = "README.md"
+	contractFile  = "api/contract.md"
+	referenceFile = "api/reference.md"
+	openAPIFile   = "api/openapi.json"
+)
+
+// The names, the numbers and the tables of the documents agree with what the
+// service does. Their sentences are not compared.
 func TestDocuments(t *testing.T) {
-	readme, contract, openapi, page := "README.md", "api/contract.md", "api/openapi.json", "api/index.html"
-	says := func(document, words string, values ...any) {
-		t.Helper()
-		if want := fmt.Sprintf(words, values...); !strings.Contains(readFile(t, document), want) {
-			t.Errorf("%s does not say: %s", document, want)
+	t.Run("versions and dates", testDocumentedVersions)
+	t.Run("operations", testDocumentedOperations)
+	t.Run("operations in README", testReadmeOperations)
+	t.Run("parameters of listPets", testDocumentedListParameters)
+	t.Run("NewPet", testDocumentedNewPet)
+	t.Run("Pet and Error", testDocumentedPetAndError)
+	t.Run("seed", testDocumentedSeed)
+	t.Run("fault codes", testDocumentedFaultCodes)
+	t.Run("fault effects", testDocumentedFaultEffects)
+	t.Run("fault parameters", testDocumentedFaultParameters)
+	t.Run("Retry-After", testDocumentedRetryAfter)
+	t.Run("faults on the page", testPageFaults)
+	t.Run("control", testDocumentedControl)
+	t.Run("journal", testDocumentedJournal)
+	t.Run("errors", testDocumentedErrors)
+	t.Run("flags", testDocumentedFlags)
+	t.Run("exit codes", testDocumentedExitCodes)
+	t.Run("limits", testDocumentedLimits)
+	t.Run("silence", testDocumentedSilence)
+	t.Run("numbers in sentences", testNumbersInSentences)
+	t.Run("examples of the OpenAPI document", testOpenAPIExamples)
+}
+
+// markdownTables returns the tables under a heading of a Markdown file, up to
+// the next heading. A table is its rows, without the row that names the columns,
+// and a row is its cells. It fails the test unless there are count tables.
+func markdownTables(t *testing.T, file, heading string, count int) [][][]string {
+	t.Helper()
+	_, section, found := strings.Cut(readFile(t, file), "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("%s does not have the heading %q", file, heading)
+	}
+	section, _, _ = strings.Cut(section, "\n#")
+	var tables [][][]string
+	isTable := false
+	for _, line := range strings.Split(section, "\n") {
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			isTable = false
+		case !isTable: // names the columns
+			isTable = true
+			tables = append(tables, nil)
+		case !strings.HasPrefix(line, "|---"):
+			cells := strings.Split(strings.Trim(line, "|"), "|")
+			for i := range cells {
+				cells[i] = strings.TrimSpace(cells[i])
+			}
+			last := len(tables) - 1
+			tables[last] = append(tables[last], cells)
 		}
 	}
-	srv, wait := newServer(newTestService(nil)), maxWait.Seconds()
-	code := func(status int) string { return newError(status, "").Code }
-	thousands := func(n int) string { return fmt.Sprintf("%d,%03d", n/1000, n%1000) }
-	says(readme, "[the contract](api/contract.md), version %s,", version)
-	says(contract, "# The contract of the animal store, version %s\n", version)
-	says(contract, "1. This is version %s of", version)
-	says(openapi, `"version": "%s"`, version)
-	says(readme, "| `limit` of a list | 1 to %d, by default %d |", maxLimit, defaultLimit)
-	says(contract, "| `limit` | integer | no | 1 to %d, by default %d |", maxLimit, defaultLimit)
-	says(contract, "no `limit` gets up to %d pets", defaultLimit)
-	says(contract, "`limit` below 1 or above %d is against", maxLimit)
-	says(contract, "| largest page | `limit` of listPets | %d |", maxLimit)
-	says(contract, "| page without a `limit` | `limit` of listPets | %d |", defaultLimit)
-	says(openapi, `"minimum": 1, "maximum": %d, "default": %d }`, maxLimit, defaultLimit)
-	says(openapi, `"maxItems": %d,`, maxLimit)
-	says(openapi, `"maxItems": %d,`, maxJournal)
-	says(openapi, `"maximum": %d,`, maxSeedID)
-	says(readme, "| sizes | request body %d KiB, headers %d KiB, seed file %d MiB |", maxBody>>10,
-		(srv.MaxHeaderBytes+4096)>>10, maxSeed>>20)
-	says(readme, "| store | %d MiB of pets, each counted as its JSON and %d bytes |", maxSize>>20, petCost)
-	says(readme, "| journal | the last %s requests, %d MiB of them; %s bytes of each answer;",
-		thousands(maxJournal), maxJournalSize>>20, thousands(maxAnswer))
-	says(readme, "| time | headers %v seconds, request %v seconds, answer %v minutes, idle connection "+
-		"%v minutes, the end %v seconds |", srv.ReadHeaderTimeout.Seconds(), srv.ReadTimeout.Seconds(),
-		srv.WriteTimeout.Minutes(), srv.IdleTimeout.Minutes(), stopTimeout.Seconds())
-	says(readme, "| `-latency`, each delay, a stall | %v seconds |", wait)
-	says(readme, "| key | 1 to %s visible", thousands(maxKey))
-	for _, word := range faultCodes {
-		says(readme, "\n| `%s` | ", word)
+	if len(tables) != count {
+		t.Fatalf("%s has %d tables under %q, want %d", file, len(tables), heading, count)
 	}
-	says(page, "<option>%s</datalist>", strings.Join(faultCodes, "<option>"))
-	says(readme, " open and silent for %v seconds,", wait)
-	for _, name := range standingFaultParameters {
-		says(readme, "\n| `%s` | ", name)
-		says(page, `name="%s"`, name)
+	return tables
+}
+
+// codeSpans returns the texts between backquotes.
+func codeSpans(text string) []string {
+	var spans []string
+	for _, match := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(text, -1) {
+		spans = append(spans, match[1])
 	}
-	says(readme, "| `delay` | seconds, 0 to %v |", wait)
-	says(readme, "| `answer-delay` | seconds, 0 to %v |", wait)
-	says(readme, "| `retry-after` | seconds, 0 to %d |", maxRetryAfter)
-	says(readme, "| `operation` | `%s` |", strings.Join(faultOperations, "`, `"))
-	says(page, "all<option>%s</select>", strings.Join(faultOperations, "<option>"))
-	says(readme, "`Petstore-Observer`")
-	says(page, `"Petstore-Observer"`)
-	says(readme, "| 400 | `%s` |", codeInvalidParameter)
-	says(readme, "| 400 | `%s` |", codeInvalidBody)
-	says(readme, "| 401 | `%s`, `%s` |", code(401), codeInvalidToken)
-	says(readme, "| 404, 405 | `%s`, `%s` |", code(404), code(405))
-	says(readme, "| 408, 413 | `%s`, `%s` |", code(408), code(413))
-	says(readme, "| 415 | `%s` |", code(415))
-	says(readme, "| 500, 501, 507 | `%s`, `%s`, `%s` |", code(500), code(501), code(507))
-	for _, name := range members(entry{}) {
-		says(readme, "`%s`", name)
+	return spans
+}
+
+// firstCode returns the first text between backquotes.
+func firstCode(t *testing.T, text string) string {
+	t.Helper()
+	spans := codeSpans(text)
+	if len(spans) == 0 {
+		t.Fatalf("got %q, want a text with backquotes", text)
 	}
+	return spans[0]
+}
+
+// firstCodes returns the first text between backquotes in each row.
+func firstCodes(t *testing.T, rows [][]string) []string {
+	t.Helper()
+	var names []string
+	for _, row := range rows {
+		names = append(names, firstCode(t, row[0]))
+	}
+	return names
+}
+
+// firstNumber returns the first integer in a text.
+func firstNumber(t *testing.T, text string) int64 {
+	t.Helper()
+	numbers := numbersIn(text)
+	if len(numbers) == 0 {
+		t.Fatalf("got %q, want a text with a number", text)
+	}
+	return numbers[0]
+}
+
+// numbersIn returns the integers in a text. They may have commas, as in 1,000.
+func numbersIn(text string) []int64 {
+	var numbers []int64
+	for _, digits := range regexp.MustCompile(`-?\d[\d,]*`).FindAllString(text, -1) {
+		// The largest int64 takes the place of what is out of its range.
+		n, _ := strconv.ParseInt(strings.ReplaceAll(digits, ",", ""), 10, 64)
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// openAPIValue returns the value at a path of keys in api/openapi.json, such as
+// "components", "schemas", "Pet".
+func openAPIValue(t *testing.T, keys ...string) any {
+	t.Helper()
+	var value any
+	decoder := json.NewDecoder(strings.NewReader(readFile(t, openAPIFile)))
+	decoder.UseNumber() // a float64 cannot hold each int64
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatalf("%s: %v", openAPIFile, err)
+	}
+	for i, key := range keys {
+		object, ok := value.(map[string]any)
+		if !ok || object[key] == nil {
+			t.Fatalf("%s does not have %s", openAPIFile, strings.Join(keys[:i+1], "."))
+		}
+		value = object[key]
+	}
+	return value
+}
+
+// openAPIParameters returns the schemas of the query parameters of an operation
+// in api/openapi.json.
+func openAPIParameters(t *testing.T, path, method string) map[string]map[string]any {
+	t.Helper()
+	schemas := map[string]map[string]any{}
+	for _, p := range openAPIValue(t, "paths", path, method, "parameters").([]any) {
+		parameter := p.(map[string]any)
+		schema := parameter["schema"].(map[string]any)
+		if ref, ok := schema["$ref"].(string); ok {
+			keys := strings.Split(strings.TrimPrefix(ref, "#/"), "/")
+			schema = openAPIValue(t, keys...).(map[string]any)
+		}
+		schemas[parameter["name"].(string)] = schema
+	}
+	return schemas
+}
+
+// stringsOf returns a list of strings in JSON as a []string.
+func stringsOf(list any) []string {
+	var result []string
+	for _, v := range list.([]any) {
+		result = append(result, v.(string))
+	}
+	return result
+}
+
+// sentStatus sends a request, and returns the status of the answer.
+func sentStatus(t *testing.T, s *testServer, request string) int64 {
+	t.Helper()
+	return int64(s.do(t, request).status)
+}
+
+// compareStatus sends a request, and compares the status of the answer with the
+// one that a document has.
+func compareStatus(t *testing.T, s *testServer, file, request string, documented int64) {
+	t.Helper()
+	if got := sentStatus(t, s, request); got != documented {
+		t.Errorf("%s: %s: got the status %d, want %d, as documented", file, request, got, documented)
+	}
+}
+
+// The version of the interface, and the date of the removal of getPet.
+func testDocumentedVersions(t *testing.T) {
+	var stdout lockedBuffer
+	command{args: []string{"-version"}}.run(context.Background(), &stdout, io.Discard)
+	wantVersion := strings.TrimSpace(stdout.String())
+	header := startServer(t).do(t, "GET /v1/pets/1").header
+	sunset, err := http.ParseTime(header.Get("Sunset"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantDate := sunset.Format("2 January 2006")
+
+	inOpenAPI := openAPIValue(t, "info", "version").(string)
+	equal(t, "info.version of "+openAPIFile, inOpenAPI, wantVersion)
+	for _, file := range []string{readmeFile, contractFile} {
+		// Three numbers, but not the beginning of an address such as 127.0.0.1.
+		pattern := regexp.MustCompile(`[^.\d](\d+\.\d+\.\d+)(?:[^.\d]|\.\s)`)
+		versions := pattern.FindAllStringSubmatch(readFile(t, file), -1)
+		if versions == nil {
+			t.Errorf("%s does not have the version", file)
+		}
+		for _, version := range versions {
+			equal(t, "a version in "+file, version[1], wantVersion)
+		}
+	}
+	for _, file := range []string{readmeFile, contractFile, openAPIFile} {
+		pattern := regexp.MustCompile(`\d{1,2}\s+[A-Z][a-z]{3,}\s+\d{4}`)
+		dates := pattern.FindAllString(readFile(t, file), -1)
+		if dates == nil {
+			t.Errorf("%s does not have the date of the removal", file)
+		}
+		for _, date := range dates {
+			equal(t, "a date in "+file, strings.Join(strings.Fields(date), " "), wantDate)
+		}
+	}
+	for _, name := range []string{"Deprecation", "Sunset"} {
+		line := "`" + name + ": " + header.Get(name) + "`"
+		if !strings.Contains(readFile(t, openAPIFile), line) {
+			t.Errorf("%s does not have %s", openAPIFile, line)
+		}
+	}
+}
+
+// documentedOperations are the operations of the contract.
+var documentedOperations = []struct {
+	name         string
+	method, path string
+	heading      string   // of the section in the contract
+	tables       int      // in that section; the last one has the answers
+	succeeds     string   // a request whose answer has all headers
+	requests     []string // bring about the other answers in the section
+}{
+	{
+		name:     "listPets",
+		method:   "GET",
+		path:     "/pets",
+		heading:  "### 4.1 listPets",
+		tables:   2,
+		succeeds: "GET /v1/pets?limit=1",
+		requests: []string{"GET /v1/pets\nAuthorization: Bearer wrong"},
+	},
+	{
+		name:     "createPet",
+		method:   "POST",
+		path:     "/pets",
+		heading:  "### 4.2 createPet",
+		tables:   1,
+		succeeds: `POST /v1/pets {"name":"Rex","categoryId":7}`,
+		requests: []string{"POST /v1/pets {}", "POST /v1/pets {}\nAuthorization: Bearer wrong"},
+	},
+	{
+		name:     "getPet",
+		method:   "GET",
+		path:     "/pets/{petId}",
+		heading:  "### 4.3 getPet, deprecated",
+		tables:   2,
+		succeeds: "GET /v1/pets/1",
+		requests: []string{"GET /v1/pets/9", "GET /v1/pets/1\nAuthorization: Bearer wrong"},
+	},
+}
+
+// startWithPets starts a service with two pets.
+func startWithPets(t *testing.T) *testServer {
+	t.Helper()
+	s := startServer(t)
+	s.do(t, `POST /__admin/reset [{"name":"Rex","categoryId":7},{"name":"Tom","categoryId":7}]`)
+	return s
+}
+
+// The answers of the operations, as the contract and openapi.json have them.
+func testDocumentedOperations(t *testing.T) {
+	operationsOf := map[int64][]string{} // the operations with each error
+	for _, o := range documentedOperations {
+		s := startWithPets(t)
+		answered := map[int64]string{} // the kind of body of each status
+		for _, request := range append([]string{o.succeeds}, o.requests...) {
+			r := s.do(t, request)
+			status, kind := int64(r.status), kindOf(r.body)
+			answered[status] = kind
+			if kind == "Error" {
+				operationsOf[status] = append(operationsOf[status], o.name)
+			}
+		}
+
+		documented := map[int64]string{}
+		for _, row := range markdownTables(t, contractFile, o.heading, o.tables)[o.tables-1] {
+			documented[firstNumber(t, row[0])] = row[1]
+		}
+		equal(t, "the statuses and the bodies of "+o.name+" in "+contractFile, documented, answered)
+		_, section, _ := strings.Cut(readFile(t, contractFile), "\n"+o.heading+"\n")
+		request := o.method + " " + o.path
+		equal(t, "the request of "+o.name+" in "+contractFile, firstCode(t, section), request)
+
+		operation := openAPIValue(t, "paths", o.path, strings.ToLower(o.method)).(map[string]any)
+		equal(t, "the name of an operation in "+openAPIFile, operation["operationId"], any(o.name))
+		var statuses []string
+		for status := range answered {
+			statuses = append(statuses, strconv.FormatInt(status, 10))
+		}
+		slices.Sort(statuses)
+		responses := operation["responses"].(map[string]any)
+		equal(t, "the statuses of "+o.name+" in "+openAPIFile, keys(responses), statuses)
+
+		isDeprecated := s.do(t, o.succeeds).header.Get("Deprecation") != ""
+		what := o.name + " is deprecated in "
+		equal(t, what+contractFile, strings.Contains(o.heading, "deprecated"), isDeprecated)
+		equal(t, what+openAPIFile, operation["deprecated"] == true, isDeprecated)
+	}
+
+	documented := map[int64][]string{}
+	for _, row := range markdownTables(t, contractFile, "## 7. Errors", 1)[0] {
+		documented[firstNumber(t, row[0])] = strings.Split(row[1], ", ")
+	}
+	equal(t, "the errors in section 7 of "+contractFile, documented, operationsOf)
+}
+
+// kindOf returns the name that the contract has for what a body is.
+func kindOf(body string) string {
+	switch value := parseBody(body).(type) {
+	case []any:
+		return "Pets"
+	case map[string]any:
+		if value["message"] != nil {
+			return "Error"
+		}
+		return "Pet"
+	}
+	return "not JSON"
+}
+
+// The operations in the table of README.
+func testReadmeOperations(t *testing.T) {
+	var inRoutes, inTest, inReadme []string
 	for _, rt := range routes {
-		for _, name := range rt.parameters {
-			says(readme, "`%s`", name)
+		if rt.operation != "" && strings.Contains(rt.pattern, " /v1") {
+			inRoutes = append(inRoutes, rt.operation)
 		}
-		if !slices.Contains(faultOperations, rt.operation) {
+	}
+	for _, o := range documentedOperations {
+		inTest = append(inTest, o.name)
+	}
+	rows := map[string][]string{}
+	for _, row := range markdownTables(t, readmeFile, "## The API", 1)[0] {
+		name, _, _ := strings.Cut(row[0], ",")
+		inReadme = append(inReadme, name)
+		rows[name] = row
+	}
+	equal(t, "the operations in "+readmeFile, inReadme, inRoutes)
+	equal(t, "the operations in documentedOperations", inTest, inRoutes)
+	if t.Failed() {
+		return
+	}
+
+	for _, o := range documentedOperations {
+		row := rows[o.name]
+		r := startWithPets(t).do(t, o.succeeds)
+		request := o.method + " /v1" + o.path
+		equal(t, "the request of "+o.name+" in "+readmeFile, firstCode(t, row[1]), request)
+		equal(t, "the status of "+o.name+" in "+readmeFile, firstNumber(t, row[2]), int64(r.status))
+		for _, header := range codeSpans(row[2]) {
+			if r.header.Get(header) == "" {
+				t.Errorf("%s: got no header %s in the answer of %s, want one, as documented",
+					readmeFile, header, o.name)
+			}
+		}
+		isDeprecated := r.header.Get("Deprecation") != ""
+		equal(t, o.name+" is deprecated in "+readmeFile,
+			strings.Contains(row[0], "deprecated"), isDeprecated)
+	}
+}
+
+// parseBody returns the value of a body of JSON.
+func parseBody(body string) any {
+	var value any
+	json.Unmarshal([]byte(body), &value) // nil if it is not JSON
+	return value
+}
+
+// The bounds, the default and the choices of the parameters of listPets.
+func testDocumentedListParameters(t *testing.T) {
+	s := startServer(t)
+	s.do(t, "POST /__admin/reset "+seedOf(150))
+
+	rows := markdownTables(t, contractFile, "### 4.1 listPets", 2)[0]
+	names := firstCodes(t, rows)
+	equal(t, "the parameters of listPets in "+contractFile, names, []string{"limit", "status"})
+	for _, row := range rows {
+		// probeLimit sends lists without them.
+		equal(t, row[0]+" is required in "+contractFile, row[2], "no")
+	}
+	least, most, fallback := probeLimit(t, s)
+	want := []int64{least, most, fallback}
+	equal(t, "the bounds of limit in "+contractFile, numbersIn(rows[0][3]), want)
+
+	var inSection8 []int64
+	for _, row := range markdownTables(t, contractFile, "## 8. Limits", 1)[0] {
+		inSection8 = append(inSection8, numbersIn(row[2])...)
+	}
+	equal(t, "the limits in section 8 of "+contractFile, inSection8, want)
+	listPetsRow := markdownTables(t, readmeFile, "## The API", 1)[0][0]
+	_, limit, _ := strings.Cut(listPetsRow[1], "`limit`")
+	equal(t, "the bounds of limit in "+readmeFile, numbersIn(limit), want)
+
+	schema := openAPIParameters(t, "/pets", "get")["limit"]
+	equal(t, "the bounds of limit in "+openAPIFile,
+		numbersIn(fmt.Sprintln(schema["minimum"], schema["maximum"], schema["default"])), want)
+	equal(t, "maxItems of Pets in "+openAPIFile,
+		fmt.Sprint(openAPIValue(t, "components", "schemas", "Pets", "maxItems")), fmt.Sprint(most))
+
+	statuses := codeSpans(rows[1][3])
+	equal(t, "the enum of PetStatus in "+openAPIFile,
+		stringsOf(openAPIValue(t, "components", "schemas", "PetStatus", "enum")), statuses)
+	refusal := s.do(t, "GET /v1/pets?status=x").error().Message
+	for _, status := range statuses {
+		compareStatus(t, s, contractFile, "GET /v1/pets?status="+status, 200)
+		if !strings.Contains(refusal, status) {
+			t.Errorf("got the message %q, want one with %s, as in %s", refusal, status, contractFile)
+		}
+	}
+}
+
+// probeLimit returns the bounds and the default of limit, found by trying.
+func probeLimit(t *testing.T, s *testServer) (least, most, fallback int64) {
+	t.Helper()
+	for limit := int64(-2); limit < 150; limit++ {
+		if sentStatus(t, s, fmt.Sprintf("GET /v1/pets?limit=%d", limit)) != 200 {
 			continue
 		}
-		heading, headers := rt.operation, rt.headers
-		if headers != nil {
-			heading += ", deprecated"
-			sunset := must(http.ParseTime(headers.Get("Sunset")))(t).Format("2 January 2006")
-			says(readme, "`Sunset` (%s)", sunset)
-			says(contract, "It is due to be removed on %s.", sunset)
-			says(contract, "is deprecated, and due to be removed on %s.", sunset)
-			says(openapi, "Scheduled for removal on %s.", sunset)
+		if most == 0 {
+			least = limit
 		}
-		says(readme, "\n| %s | `%s`", heading, rt.pattern)
-		says(contract, " %s\n\n`%s`", heading, strings.Replace(rt.pattern, "/v1", "", 1))
+		most = limit
 	}
-	for document, words := range map[string]string{readme: ", deprecated |", contract: ", deprecated\n"} {
-		equal(t, words+" in "+document, strings.Count(readFile(t, document), words), 1)
+	pets, _ := parseBody(s.do(t, "GET /v1/pets").body).([]any)
+	return least, most, int64(len(pets))
+}
+
+// The members of NewPet, their types, and which of them are required.
+func testDocumentedNewPet(t *testing.T) {
+	s := startServer(t)
+	invalid := map[string][]any{ // values that each type does not have
+		"string":         {5, nil},
+		"integer, int64": {"7", 0.5, json.Number("9223372036854775808")},
+		"PetStatus":      {"lost", 1},
 	}
+	create := func(changed string, value any) string {
+		body := map[string]any{"name": "Rex", "categoryId": 7, "status": "sold"}
+		if value == absent {
+			delete(body, changed)
+		} else {
+			body[changed] = value
+		}
+		return "POST /v1/pets " + string(encodeJSON(body))
+	}
+
+	var required []string
+	for _, row := range markdownTables(t, contractFile, "## 2. Data", 3)[0] {
+		name, kind := firstCode(t, row[0]), row[1]
+		if invalid[kind] == nil {
+			t.Errorf("%s: got the type %q of %s, want one of %q",
+				contractFile, kind, name, keys(invalid))
+		}
+		for _, value := range invalid[kind] {
+			compareStatus(t, s, contractFile, create(name, value), 400)
+		}
+		documented := int64(201)
+		if row[2] == "yes" {
+			documented = 400
+			required = append(required, name)
+		}
+		compareStatus(t, s, contractFile, create(name, absent), documented)
+	}
+	equal(t, "required of NewPet in "+openAPIFile,
+		stringsOf(openAPIValue(t, "components", "schemas", "NewPet", "required")), required)
+}
+
+// absent stands for a member that is left out.
+const absent = "(absent)"
+
+// The members of what the service returns, and their types.
+func testDocumentedPetAndError(t *testing.T) {
+	s := startServer(t)
+	tables := markdownTables(t, contractFile, "## 2. Data", 3)
+	inputRows, petRows, errorRows := tables[0], tables[1], tables[2]
+
+	created := parseBody(s.do(t, `POST /v1/pets {"name":"Rex","categoryId":7,"status":"sold"}`).body)
+	documented := firstCodes(t, slices.Concat(inputRows, petRows))
+	slices.Sort(documented)
+	equal(t, "the members of Pet in "+contractFile, documented, keys(created.(map[string]any)))
+
+	refused := parseBody(s.do(t, "POST /v1/pets {}").body)
+	documented = firstCodes(t, errorRows)
+	equal(t, "required of Error in "+openAPIFile,
+		stringsOf(openAPIValue(t, "components", "schemas", "Error", "required")), documented)
+	slices.Sort(documented)
+	equal(t, "the members of Error in "+contractFile, documented, keys(refused.(map[string]any)))
+
+	returned := maps.Clone(refused.(map[string]any))
+	returned["id"] = created.(map[string]any)["id"]
+	for _, row := range slices.Concat(petRows, errorRows) {
+		equal(t, row[0]+" is required in "+contractFile, row[2], "yes")
+		want := "integer"
+		if _, ok := returned[firstCode(t, row[0])].(string); ok {
+			want = "string"
+		}
+		kind, _, _ := strings.Cut(row[1], ",")
+		equal(t, "the type of "+row[0]+" in "+contractFile, kind, want)
+	}
+}
+
+// The largest id of a pet in a seed.
+func testDocumentedSeed(t *testing.T) {
+	s := startServer(t)
+	maximum := fmt.Sprint(openAPISeedID(t)["maximum"])
+	n, err := strconv.ParseInt(maximum, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const seed = `POST /__admin/reset [{"id":%d,"name":"Rex","categoryId":7}]`
+	compareStatus(t, s, openAPIFile, fmt.Sprintf(seed, n), 204)
+	compareStatus(t, s, openAPIFile, fmt.Sprintf(seed, n+1), 400)
+	if !strings.Contains(readFile(t, referenceFile), maximum) {
+		t.Errorf("got no %s in %s, want it, as the largest id of a seed", maximum, referenceFile)
+	}
+}
+
+// openAPISeedID returns the schema of the id of a pet of a seed.
+func openAPISeedID(t *testing.T) map[string]any {
+	t.Helper()
+	parts := openAPIValue(t, "components", "schemas", "SeedPet", "allOf").([]any)
+	properties := parts[1].(map[string]any)["properties"].(map[string]any)
+	return properties["id"].(map[string]any)
+}
+
+// The codes of a fault.
+func testDocumentedFaultCodes(t *testing.T) {
+	s := startServer(t)
+	// The message lists all codes: "a status from 400 to 599, hangup, … or html".
+	_, allowed, _ := strings.Cut(s.do(t, "PUT /__admin/fault?code=x").error().Message, "must be ")
+	words := regexp.MustCompile(`, | or `).Split(allowed, -1)
+	statuses := numbersIn(words[0])
+	words = words[1:]
+
+	rows := markdownTables(t, readmeFile, "## Make it fail", 1)[0]
+	equal(t, "the statuses of a fault in "+readmeFile, numbersIn(rows[0][0]), statuses)
+	equal(t, "the other codes of a fault in "+readmeFile, firstCodes(t, rows[1:]), words)
+	parameters := markdownTables(t, referenceFile, "## Faults", 1)[0]
+	equal(t, "the statuses of a fault in "+referenceFile, numbersIn(parameters[0][1]), statuses)
+	equal(t, "the other codes of a fault in "+referenceFile, codeSpans(parameters[0][1]), words)
+
+	// The pattern allows what the service allows.
+	schema := openAPIValue(t, "components", "schemas", "FaultCode").(map[string]any)
+	pattern := regexp.MustCompile(schema["pattern"].(string))
+	codes := []string{"399", "400", "599", "600", "x", "", "503,lost,rst", "503,", "503,x"}
+	for _, code := range slices.Concat(codes, words) {
+		isAllowed := sentStatus(t, s, "PUT /__admin/fault?code="+code) == 200
+		equal(t, fmt.Sprintf("the pattern of FaultCode in %s for %q", openAPIFile, code),
+			pattern.MatchString(code), isAllowed)
+	}
+}
+
+// What each code of a fault does.
+func testDocumentedFaultEffects(t *testing.T) {
+	s := startServer(t)
+	for _, row := range markdownTables(t, readmeFile, "## Make it fail", 1)[0] {
+		codes := codeSpans(row[0])
+		for _, status := range numbersIn(row[0]) {
+			codes = append(codes, fmt.Sprint(status))
+		}
+		for _, code := range codes {
+			s.do(t, "POST /__admin/reset []")
+			s.do(t, "PUT /__admin/fault?code="+code)
+			answer := make(chan response, 1)
+			go func() { answer <- s.do(t, "POST /v1/pets "+newPet) }()
+			s.do(t, "GET /__admin/requests?total=1")
+			s.do(t, "DELETE /__admin/fault") // ends a stall and a drip
+			r := receive(t, "the answer", answer)
+
+			performed := "no"
+			if s.do(t, "GET /v1/pets").body != "[]\n" {
+				performed = "yes"
+			}
+			in := " with the code " + code + ", in " + readmeFile
+			equal(t, "operation performed"+in, row[1], performed)
+			for _, status := range regexp.MustCompile(`\b[1-5]\d\d\b`).FindAllString(row[2], -1) {
+				equal(t, "the status"+in, status, fmt.Sprint(r.status))
+			}
+			if code == "stall" {
+				equal(t, "the seconds"+in, firstNumber(t, row[2]), int64(maxWait.Seconds()))
+			}
+		}
+	}
+}
+
+// faultParameterRows returns the rows of the parameters of a fault, by name.
+func faultParameterRows(t *testing.T) map[string][]string {
+	t.Helper()
+	rows := map[string][]string{}
+	for _, row := range markdownTables(t, referenceFile, "## Faults", 1)[0] {
+		rows[firstCode(t, row[0])] = row
+	}
+	return rows
+}
+
+// The parameters of a standing fault, and what they may be. For code, see
+// testDocumentedFaultCodes.
+func testDocumentedFaultParameters(t *testing.T) {
+	s := startServer(t)
+	_, allowed, _ := strings.Cut(s.do(t, "PUT /__admin/fault?x=1").error().Message, "it takes ")
+	names := strings.Split(allowed, ", ")
+	slices.Sort(names)
+	rows := faultParameterRows(t)
+	equal(t, "the parameters of a fault in "+referenceFile, keys(rows), names)
+	schemas := openAPIParameters(t, "/__admin/fault", "put")
+	equal(t, "the parameters of setFault in "+openAPIFile, keys(schemas), names)
+	if t.Failed() {
+		return
+	}
+
+	for name, row := range rows {
+		request := "PUT /__admin/fault?code=503&" + name + "="
+		choices, bounds := codeSpans(row[1]), numbersIn(row[1])
+		switch {
+		case name == "code":
+		case choices != nil:
+			for _, choice := range choices {
+				compareStatus(t, s, referenceFile, request+choice, 200)
+			}
+			compareStatus(t, s, referenceFile, request+"x", 400)
+			equal(t, "the enum of "+name+" in "+openAPIFile, stringsOf(schemas[name]["enum"]), choices)
+		case len(bounds) == 0:
+			t.Errorf("%s: got %q as the values of %s, want choices or bounds",
+				referenceFile, row[1], name)
+		default:
+			least := bounds[0]
+			compareStatus(t, s, referenceFile, fmt.Sprint(request, least), 200)
+			compareStatus(t, s, referenceFile, fmt.Sprint(request, least-1), 400)
+			equal(t, "the minimum of "+name+" in "+openAPIFile,
+				fmt.Sprint(schemas[name]["minimum"]), fmt.Sprint(least))
+			if len(bounds) == 1 {
+				continue
+			}
+			most := bounds[1]
+			compareStatus(t, s, referenceFile, fmt.Sprint(request, most), 200)
+			compareStatus(t, s, referenceFile, fmt.Sprint(request, most+1), 400)
+			equal(t, "the maximum of "+name+" in "+openAPIFile,
+				fmt.Sprint(schemas[name]["maximum"]), fmt.Sprint(most))
+		}
+	}
+}
+
+// The default of retry-after, and the statuses that have it.
+func testDocumentedRetryAfter(t *testing.T) {
+	s := startServer(t)
+	var want []int64
+	for status := int64(400); status <= 599; status++ {
+		r := s.do(t, fmt.Sprintf("GET /v1/pets\nPrefer: code=%d", status))
+		value := r.header.Get("Retry-After")
+		if value == "" {
+			continue
+		}
+		if want == nil {
+			want = numbersIn(value)
+		}
+		want = append(want, status)
+	}
+	effect := faultParameterRows(t)["retry-after"][2]
+	equal(t, "the default of retry-after in "+referenceFile, numbersIn(effect), want)
+	for _, p := range openAPIValue(t, "paths", "/__admin/fault", "put", "parameters").([]any) {
+		parameter := p.(map[string]any)
+		if parameter["name"] == "retry-after" {
+			description := parameter["description"].(string)
+			equal(t, "the default of retry-after in "+openAPIFile, numbersIn(description), want)
+		}
+	}
+}
+
+// The page has a field for each parameter of a fault, and its choices.
+func testPageFaults(t *testing.T) {
+	page := readFile(t, "api/index.html")
+	for name, row := range faultParameterRows(t) {
+		if !strings.Contains(page, `name="`+name+`"`) {
+			t.Errorf("api/index.html: got no field for %s, want one", name)
+		}
+		for _, choice := range codeSpans(row[1]) {
+			if !strings.Contains(page, "<option>"+choice) {
+				t.Errorf("api/index.html: got no option %s, want one", choice)
+			}
+		}
+	}
+}
+
+// The routes outside of /v1: their answers, and whether they need the key.
+func testDocumentedControl(t *testing.T) {
+	s := startServer(t)
+	rows := markdownTables(t, referenceFile, "## Control", 1)[0]
+	for _, row := range rows {
+		request, answer := firstCode(t, row[0]), firstNumber(t, row[2])
+		withoutKey := answer
+		if row[1] == "yes" {
+			withoutKey = 401
+		}
+		if request == "PUT /__admin/fault" {
+			request += "?delay=0"
+		}
+		compareStatus(t, s, referenceFile, request, answer)
+		compareStatus(t, s, referenceFile, request+"\nAuthorization: none", withoutKey)
+	}
+
+	var want []string
+	for _, rt := range routes {
+		if !strings.Contains(rt.pattern, " /v1") {
+			want = append(want, strings.TrimSuffix(rt.pattern, "{$}"))
+		}
+	}
+	documented := firstCodes(t, rows)
+	slices.Sort(documented)
+	slices.Sort(want)
+	equal(t, "the requests in "+referenceFile, documented, want)
+}
+
+// The members of an entry of the journal.
+func testDocumentedJournal(t *testing.T) {
+	s := startServer(t)
+	// The first entry has the members that are always there, the second has all.
+	s.do(t, "GET /v1/pets")
+	s.do(t, `POST /v1/pets {"Name":"Rex"}`+"\nPrefer: delay=0")
+	var journal struct {
+		Requests []map[string]any
+	}
+	if err := json.Unmarshal([]byte(s.do(t, "GET /__admin/requests").body), &journal); err != nil {
+		t.Fatal(err)
+	}
+	least, most := keys(journal.Requests[0]), keys(journal.Requests[1])
+
+	documented := firstCodes(t, markdownTables(t, referenceFile, "## Journal", 1)[0])
+	slices.Sort(documented)
+	equal(t, "the members of the journal in "+referenceFile, documented, most)
+	schema := openAPIValue(t, "components", "schemas", "JournalEntry").(map[string]any)
+	required := stringsOf(schema["required"])
+	slices.Sort(required)
+	equal(t, "required of JournalEntry in "+openAPIFile, required, least)
+	properties := schema["properties"].(map[string]any)
+	equal(t, "properties of JournalEntry in "+openAPIFile, keys(properties), most)
+	requests := openAPIValue(t, "components", "schemas", "Journal", "properties", "requests")
+	equal(t, "maxItems of Journal in "+openAPIFile,
+		fmt.Sprint(requests.(map[string]any)["maxItems"]), fmt.Sprint(maxJournal))
+}
+
+// The statuses and codes of the errors.
+func testDocumentedErrors(t *testing.T) {
+	s := startServer(t)
+	full := newStore()
+	full.size = maxSize
+	broken := newTestService(nil)
+	broken.current.Store(&world{}) // without a store
+	slow := startService(t, newTestService(nil), func(srv *http.Server) {
+		srv.ReadTimeout = 100 * time.Millisecond
+	})
+
+	var got []string
+	for _, r := range []response{
+		s.do(t, "GET /v1/pets?limit=0"),
+		s.do(t, "POST /v1/pets {}"),
+		s.do(t, "GET /v1/pets\nAuthorization: none"),
+		s.do(t, "GET /v1/pets\nAuthorization: Bearer wrong"),
+		s.do(t, "GET /v1/pets/1"),
+		s.do(t, "PUT /v1/pets"),
+		slow.do(t, "POST /v1/pets\nContent-Length: 9"),
+		s.do(t, "POST /v1/pets\nContent-Length: 65537"),
+		s.do(t, "POST /v1/pets {}\nContent-Type: text/plain"),
+		startService(t, broken).do(t, "GET /v1/pets"),
+		s.do(t, "GET /v1/store/orders"),
+		startService(t, newTestService(full)).do(t, "POST /v1/pets "+newPet),
+	} {
+		got = append(got, fmt.Sprint(r.status, " ", r.error().Code))
+	}
+	var documented []string
+	for _, row := range markdownTables(t, referenceFile, "## Errors", 1)[0] {
+		documented = append(documented, row[0]+" "+firstCode(t, row[1]))
+	}
+	equal(t, "the errors in "+referenceFile, got, documented)
+}
+
+// The flags and their defaults.
+func testDocumentedFlags(t *testing.T) {
 	var help lockedBuffer
-	run(context.Background(), []string{"-h"}, os.Getenv, nil, io.Discard, &help)
-	flags := regexp.MustCompile(`(?m)^  (-.+)\n.*?(?:\(default "?(.*?)"?\))?$`) // and its use on a line
-	for _, m := range flags.FindAllStringSubmatch(help.String(), -1) {
-		says(readme, "\n| `%s`", m[1])
-		if m[2] != "" {
-			says(readme, "\n| `%s` | `%s` |", m[1], m[2])
+	command{args: []string{"-h"}}.run(context.Background(), io.Discard, &help)
+	want := map[string]string{} // the default of each flag, if -h shows one
+	flags := regexp.MustCompile(`(?m)^  (-.+)\n.*?(?:\(default "(.*)"\))?$`)
+	for _, match := range flags.FindAllStringSubmatch(help.String(), -1) {
+		want[match[1]] = match[2]
+	}
+	want["-h"] = ""
+
+	documented := map[string]string{}
+	for _, row := range markdownTables(t, referenceFile, "## Flags", 1)[0] {
+		name := firstCode(t, row[0])
+		documented[name] = ""
+		if want[name] != "" {
+			documented[name] = append(codeSpans(row[1]), "")[0]
 		}
 	}
+	equal(t, "the flags and their defaults in "+referenceFile, documented, want)
+}
+
+// The exit codes, by running the examples of each.
+func testDocumentedExitCodes(t *testing.T) {
+	rows := markdownTables(t, referenceFile, "## Exit codes", 1)[0]
+	for _, row := range rows {
+		for _, example := range codeSpans(row[2]) {
+			var key string
+			environment, line, found := strings.Cut(example, " petstore")
+			if found {
+				key = strings.Trim(strings.TrimPrefix(environment, "PETSTORE_API_KEY="), "'")
+			} else {
+				line = strings.TrimPrefix(example, "petstore")
+			}
+			c := command{key: key, args: strings.Fields(line)}
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel() // should the service start, it stops at once
+			got := within(t, "the end of "+example, func() int {
+				return c.run(ctx, io.Discard, io.Discard)
+			})
+			equal(t, "the exit code of "+example+" in "+referenceFile, row[0], strconv.Itoa(got))
+		}
+	}
+	equal(t, "the number of exit codes in "+referenceFile, len(rows), 3)
+}
+
+// The limits, in the units of the document.
+func testDocumentedLimits(t *testing.T) {
+	srv := newServer(newTestService(nil))
+	headers := int64(srv.MaxHeaderBytes + 4096) // which net/http adds
+	wait := int64(maxWait.Seconds())
+	want := map[string][]int64{
+		"`limit` of listPets":               {1, maxLimit, defaultLimit},
+		"request body":                      {maxBody >> 10},
+		"request headers":                   {headers >> 10},
+		"file of `-seed`":                   {maxSeed >> 20},
+		"store":                             {maxSize >> 20, petCost},
+		"journal":                           {maxJournal, maxJournalSize >> 20},
+		"`answer` in the journal":           {maxAnswer},
+		"`-latency` and each wait":          {wait},
+		"`retry-after`":                     {maxRetryAfter},
+		"drip":                              {dripPieces, int64(dripInterval.Seconds())},
+		"key":                               {maxKey},
+		"headers of a request to arrive":    {int64(srv.ReadHeaderTimeout.Seconds())},
+		"whole request to arrive":           {int64(srv.ReadTimeout.Seconds())},
+		"answer to be sent":                 {int64(srv.WriteTimeout.Minutes())},
+		"idle connection":                   {int64(srv.IdleTimeout.Minutes())},
+		"requests in flight while stopping": {int64(stopTimeout.Seconds())},
+	}
+	documented := map[string][]int64{}
+	for _, row := range markdownTables(t, referenceFile, "## Limits", 1)[0] {
+		documented[row[0]] = numbersIn(row[1])
+	}
+	for name, numbers := range want {
+		equal(t, "the limit "+name+" in "+referenceFile, documented[name], numbers)
+	}
+	equal(t, "the names of the limits in "+referenceFile, keys(documented), keys(want))
+}
+
+// What the service makes of requests that the contract does not describe.
+func testDocumentedSilence(t *testing.T) {
+	s := startServer(t)
+	s.do(t, "POST /__admin/reset ["+newPet+"]")
+	tables := markdownTables(t, referenceFile, "## Where the contract is silent", 2)
+	for _, row := range tables[1] {
+		for _, target := range codeSpans(row[0]) {
+			compareStatus(t, s, referenceFile, "GET "+target, firstNumber(t, row[1]))
+		}
+	}
+}
+
+// Each number from 10 in a sentence is also in a table, and the tables are
+// compared with the service.
+func testNumbersInSentences(t *testing.T) {
+	tablesOf, sentencesOf := map[string]string{}, map[string]string{}
+	for _, file := range []string{readmeFile, contractFile, referenceFile} {
+		text := regexp.MustCompile("(?s)\n```.*?\n```\n").ReplaceAllString(readFile(t, file), "\n")
+		for _, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(line, "|") {
+				tablesOf[file] += line + "\n"
+			} else {
+				sentencesOf[file] += line + "\n"
+			}
+		}
+	}
+	description := regexp.MustCompile(`"description": "(.*)"`)
+	for _, match := range description.FindAllStringSubmatch(readFile(t, openAPIFile), -1) {
+		sentencesOf[openAPIFile] += match[1] + "\n"
+	}
+
+	// Numbers of other documents and programs, and those that
+	// testDocumentedVersions and testDocumentedMembers compare.
+	others := regexp.MustCompile(`RFC \d+|(Go|curl) \d+\.\d+|@\d+|December\s+\d+|from 1 to \d{19}`)
+	for file, sentences := range sentencesOf {
+		tables := tablesOf[contractFile]
+		if file != contractFile {
+			tables = tablesOf[readmeFile] + tablesOf[contractFile] + tablesOf[referenceFile]
+		}
+		known := numbersIn(tables)
+		for _, n := range numbersIn(others.ReplaceAllString(sentences, "")) {
+			if n >= 10 && !slices.Contains(known, n) {
+				t.Errorf("%s: got %d in a sentence, want only numbers that are also in a table",
+					file, n)
+			}
+		}
+	}
+}
+
+// The examples in api/openapi.json are what the service answers.
+func testOpenAPIExamples(t *testing.T) {
+	s := startServer(t)
+	slow := startService(t, newTestService(nil), func(srv *http.Server) {
+		srv.ReadTimeout = 100 * time.Millisecond
+	})
+	bodyExample := func(keys ...string) any {
+		return openAPIValue(t, append(keys, "content", "application/json", "example")...)
+	}
+	seed := string(encodeJSON(bodyExample("paths", "/__admin/reset", "post", "requestBody")))
+	body := string(encodeJSON(bodyExample("paths", "/pets", "post", "requestBody")))
+	const fault = "PUT /__admin/fault?code=503,lost&operation=createPet&skip=1"
+
+	// The request in the example of the journal.
+	journal := bodyExample("paths", "/__admin/requests", "get", "responses", "200").(map[string]any)
+	entry := journal["requests"].([]any)[0].(map[string]any)
+	recorded := fmt.Sprintf("%s %s %s", entry["method"], entry["url"], entry["body"])
+	for name, v := range entry["headers"].(map[string]any) {
+		if name == "Content-Length" { // do adds it
+			continue
+		}
+		value := strings.Replace(v.(string), "<API_KEY>", testKey, 1)
+		recorded += "\n" + name + ": " + value
+	}
+
+	for _, c := range []struct {
+		path, method, status string
+		requests             []string // the last one gets the answer
+	}{
+		{
+			path: "/pets", method: "get", status: "200",
+			requests: []string{"POST /__admin/reset " + seed, "GET /v1/pets"},
+		},
+		{
+			path: "/pets", method: "post", status: "201",
+			requests: []string{"POST /v1/pets " + body},
+		},
+		{
+			path: "/pets", method: "post", status: "400",
+			requests: []string{`POST /v1/pets {"name":"Rex","categoryId":7,"status":"lost"}`},
+		},
+		{
+			path: "/pets/{petId}", method: "get", status: "200",
+			requests: []string{"POST /__admin/reset " + seed, "GET /v1/pets/1"},
+		},
+		{
+			path: "/pets/{petId}", method: "get", status: "404",
+			requests: []string{"GET /v1/pets/5"},
+		},
+		{
+			path: "/__admin/reset", method: "post", status: "400",
+			requests: []string{"POST /__admin/reset [" + newPet + `,{"name":"Tom"}]`},
+		},
+		{
+			path: "/__admin/reset", method: "post", status: "413",
+			requests: []string{"POST /__admin/reset\nContent-Length: 65537"},
+		},
+		{
+			path: "/__admin/reset", method: "post", status: "415",
+			requests: []string{"POST /__admin/reset []\nContent-Type: text/plain"},
+		},
+		{
+			path: "/__admin/fault", method: "get", status: "200",
+			requests: []string{
+				fault, "POST /v1/pets " + newPet, "POST /v1/pets " + newPet, "GET /__admin/fault",
+			},
+		},
+		{
+			path: "/__admin/fault", method: "put", status: "200",
+			requests: []string{fault},
+		},
+		{
+			path: "/__admin/fault", method: "put", status: "400",
+			requests: []string{"PUT /__admin/fault?code=503&retry-after=soon"},
+		},
+		{
+			path: "/__admin/requests", method: "get", status: "200",
+			requests: []string{recorded, "GET /__admin/requests"},
+		},
+		{
+			path: "/__admin/requests", method: "get", status: "400",
+			requests: []string{"GET /__admin/requests?limit=1"},
+		},
+	} {
+		s.do(t, "POST /__admin/reset []")
+		var r response
+		for _, request := range c.requests {
+			r = s.do(t, request)
+		}
+		equal(t, "the status of "+c.method+" "+c.path, strconv.Itoa(r.status), c.status)
+		compareExample(t, r, bodyExample("paths", c.path, c.method, "responses", c.status))
+	}
+	refused := s.do(t, "GET /v1/pets\nAuthorization: none")
+	compareExample(t, refused, bodyExample("components", "responses", "Unauthorized"))
+	late := slow.do(t, "POST /__admin/reset\nContent-Length: 9")
+	compareExample(t, late, bodyExample("components", "responses", "AdminOther"))
+
+	// No example is missing: those above, and two of requests.
+	examples := regexp.MustCompile(`"example": ?[\[{]`).FindAllString(readFile(t, openAPIFile), -1)
+	equal(t, "the number of examples in "+openAPIFile, len(examples), 13+2+2)
+}
+
+// compareExample compares a body with an example, but for what differs from run
+// to run.
+func compareExample(t *testing.T, r response, example any) {
+	t.Helper()
+	varies := regexp.MustCompile(`"time":"[^"]*"|"seconds":[0-9.]+`)
+	got := varies.ReplaceAllString(string(encodeJSON(parseBody(r.body))), "")
+	want := varies.ReplaceAllString(string(encodeJSON(example)), "")
+	equal(t, "an example in "+openAPIFile, want, got)
 }
 
 // members returns the names of the members of a struct in JSON.
