@@ -794,7 +794,7 @@ func TestPrefer(t *testing.T) {
 // took.
 func TestClientLeaves(t *testing.T) {
 	s := startServer(t)
-	const before, after = "code=lost, delay=30", "delay=0.12, answer-delay=30"
+	const before, after = "code=html, delay=30", "delay=0.12, answer-delay=30"
 	early := s.send(t, "POST /v1/pets "+newPet+"\nPrefer: "+before)
 	early.CloseWrite() // which the service takes for the end of the connection
 	early.read().check(t, "a create with Prefer: "+before, connClosed)
@@ -813,6 +813,7 @@ func TestClientLeaves(t *testing.T) {
 	entries := s.journal(t, 2)
 	equal(t, "the error of the first request", entries[0].Error, clientLeft)
 	equal(t, "the error of the second request", entries[1].Error, clientLeft)
+	equal(t, "the answer of the first request", entries[0].Answer, "")
 	equal(t, "the answer of the second request", entries[1].Answer, pet1+"\n")
 	if got := entries[1].Seconds; got < 0.12 {
 		t.Errorf("the second request: got %v seconds, want 0.12 or more", got)
