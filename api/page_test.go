@@ -1,4 +1,5 @@
-// Package api has the test of the page in a browser, and nothing else.
+// Package api holds the documents of the service and its page. Its only code is
+// the test of the page in a browser.
 package api
 
 import (
@@ -10,315 +11,1408 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestPage does what people do on the page. PETSTORE_AXE names axe.min.js, of axe-core, to check it for
-// accessibility, and PETSTORE_PICTURE a file to write the picture of the README to.
+const (
+	key = "a-key-of-the-test"
+	pet = `{"name":"Rex","categoryId":7}`
+
+	// markup must be shown as text and never be read as HTML.
+	markup = `<img src=x onerror='document.title=0'>`
+)
+
+// TestPage uses the page as people do, in a headless Chromium. It is skipped
+// where there is no ChromeDriver.
+//
+// If PETSTORE_AXE names the file axe.min.js of axe-core, the test also checks
+// the accessibility of the page. If PETSTORE_PICTURE names a file, the test
+// writes the picture of the README to it.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	browser, program := startBrowser(t), build(t)
-	for does, what := range map[string]func(d *desk){"enter": enter, "present": present, "aim": aim,
-		"keep pets": keepPets, "debug": debug, "filter": filter, "hold": hold, "repeat": repeat,
-		"copy safely": copySafely, "use the keyboard": useKeyboard, "use all sizes": useSizes, "meet outages": meetOutages} {
-		t.Run(does, func(t *testing.T) {
-			d := &desk{T: t, browser: browser, program: program}
-			d.serve("127.0.0.1:0").window(1200, 900, "light").open("/#key=" + key)
-			what(d.see("#held", "Live").see("#listed", "There are no pets yet."))
-			d.until("performance.getEntriesByType('resource').every(({name}) => name.startsWith(origin))")
-			log := fmt.Sprint(d.command("/se/log", map[string]string{"type": "browser"}))
-			if strings.Count(log, " source:") != strings.Count(log, " source:network") { // as of a 401
-				t.Errorf("console: %s", log)
-			}
+	session := startBrowser(t)
+	program := buildService(t)
+	tests := []struct {
+		name string
+		run  func(*page)
+	}{
+		{name: "Key", run: testKey},
+		{name: "Presets", run: testPresets},
+		{name: "NothingMoves", run: testNothingMoves},
+		{name: "AimedFault", run: testAimedFault},
+		{name: "ListOfCodes", run: testListOfCodes},
+		{name: "FaultErrors", run: testFaultErrors},
+		{name: "Release", run: testRelease},
+		{name: "ActionsInOrder", run: testActionsInOrder},
+		{name: "Pets", run: testPets},
+		{name: "PetsOfStatus", run: testPetsOfStatus},
+		{name: "ManyPets", run: testManyPets},
+		{name: "Rows", run: testRows},
+		{name: "Details", run: testDetails},
+		{name: "SameMillisecond", run: testSameMillisecond},
+		{name: "Filter", run: testFilter},
+		{name: "Hold", run: testHold},
+		{name: "RestingPointer", run: testRestingPointer},
+		{name: "Repeat", run: testRepeat},
+		{name: "CopySafely", run: testCopySafely},
+		{name: "Keyboard", run: testKeyboard},
+		{name: "Layout", run: testLayout},
+		{name: "ForcedColors", run: testForcedColors},
+		{name: "Outage", run: testOutage},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &page{t: t, session: session, program: program}
+			p.startService("127.0.0.1:0")
+			p.resize(1200, 900)
+			p.open("/#key=" + key)
+			p.waitText("#live", "Live")
+			p.waitText("#listed", "No pets yet.")
+			tt.run(p)
+			p.checkOrigins()
+			p.checkConsole()
 		})
 	}
 }
 
-const key, pet = "a-key-of-the-test", `{"name":"Rex","categoryId":7}`
-const html = `<img src=x onerror='document.title=0'>` // which is text, and never HTML
+func testKey(p *page) {
+	p.waitText("header", "An animal store to test API clients with, at "+p.base+"/v1.")
+	p.waitText("#bar.calm", "No fault Clients get true answers.")
+	p.waitText("#total", "0 requests")
+	p.waitHidden("#door")
+	p.waitTrue("location.href === arguments[0]", p.base+"/") // the address does not show the key
+	p.waitTrue("document.title === 'Petstore'")
 
-func enter(d *desk) {
-	d.see("header", "Petstore An animal store to test API clients against, at "+d.base+"/v1.").gone("#door")
-	d.see("#bar.calm #headline", "No fault").see("#count", "0 requests").see("#first", "1. Run this in")
-	d.until("location.href === arguments[0] && document.title === 'Petstore'", d.base+"/")
-	exec.Command("sh", "-c", d.run(`return $("#command pre").textContent`).(string)).Run() // it can be pasted
-	d.rows("GET 200 /v1/pets").gone("#first").open("/").see("#bar.unknown #headline", "A key is needed")
-	d.gone("#desk").gone("#end").gone("#said").until("document.activeElement === typed")
-	d.open("/#key=x").see("#doorForm #why", "The service refuses this key.").see("#said.bad", "refuses")
-	d.fill("API key", "  "+key+" ").press("Use this key").see("#held", "Live").gone("#door").gone("#why")
-	d.run("location.reload()") // the tab remembers the key
-	d.see("#held", "Live")
+	// The first line can be pasted into a shell.
+	p.waitText("#first", "Run this in a shell")
+	p.shell("sh", p.evalString(`return $("#command pre").textContent`))
+	p.waitRows("GET 200 /v1/pets")
+	p.waitHidden("#first")
+
+	// Without a key, the page asks for one, and says why.
+	p.open("/")
+	p.waitText("#bar.unknown #headline", "A key is needed")
+	p.waitTrue("document.activeElement === typed")
+	p.waitHidden("#desk")
+	p.waitHidden("#end")
+	p.waitHidden("#reset")
+	p.waitHidden("#said")
+	p.open("/#key=wrong")
+	p.waitText("#doorForm #why", "The service refuses this key.")
+	p.waitText("#said.bad", "The service refuses this key.")
+	p.fill("API key", "ключ")
+	p.click("Use this key")
+	p.waitText("#doorForm #why", "visible ASCII")
+	p.fill("API key", "  "+key+" ")
+	p.click("Use this key")
+	p.waitText("#live", "Live")
+	p.waitHidden("#door")
+	p.waitHidden("#why")
+
+	// The tab remembers the key.
+	p.eval("location.reload()")
+	p.waitText("#live", "Live")
 }
 
-// Each press sets a fault, and is told. The bar tells its states apart, and moves no button.
-func present(d *desk) {
-	for _, width := range []int{1440, 390} {
-		d.window(width, 900, "light")
-		const places = `$$("#presets button, #renew").map(one =>
-			Math.round(box(one).top + scrollY + controls.scrollTop)).join()`
-		before := d.run("colours = new Set; return " + places)
-		look := func(state, headline string) {
-			d.see("#bar."+state+" #headline", headline).until(places+" === arguments[0]", before)
-			d.run("colours.add(getComputedStyle(bar).backgroundColor)")
-		}
-		look("calm", "No fault")
-		for _, c := range [][2]string{{"All fail", "503"}, {"Slow by 3 s", "delay=3"}, {"Hang up", "hangup"},
-			{"Answers lost", "lost"}, {"Answers cut", "truncate"}, {"Answers stall", "stall"},
-			{"A page of HTML", "html"}, {"Next request fails", "503"}} {
-			d.press(c[0]).see("#spoken", "Fault: "+c[1]+". Set for all").see("[aria-current=true]", c[0])
-			d.see("#detail", "met: 0, struck: 0").until("document.title.startsWith(headline.textContent)")
-			look("strikes", "Fault: "+c[1])
-		}
-		d.send("GET /v1/pets", "").see("#detail", "met: 1, struck: 1. Clients get true answers again.")
-		look("used", "Used up: 503")
-		d.press("End the fault").see("#spoken", "No fault. Ended at ").until("colours.size === 3")
-	}
-}
-
-func aim(d *desk) { // the third createPet fails, once
-	d.fill("Operation", "createPet").fill("Skip first", "2").fill("Delay", "1").press("Next request fails")
-	d.see("#detail", "Requests met: 0, struck: 0, to come: 1. With operation=createPet, skip=2, times=1.")
-	d.send("GET /v1/pets", "").send("POST /v1/pets", pet).send("POST /v1/pets", pet)
-	d.send("POST /v1/pets", pet).send("POST /v1/pets", pet)
-	d.rows("POST 201", "POST 503 /v1/pets code=503 this error is", "POST 201", "POST 201", "GET 200")
-	d.see("#list li.struck.fresh:nth-child(2)", "503").see("#bar.used #detail", "Requests met: 4, struck: 1.")
-	d.fill("Delay", "").press("Another fault").press("Set for all").see("#why", "Give a code or a delay.")
-	d.fill("Skip first", "").fill("Delay", "-1").press("Set for all").see("#spoken", "delay is -1")
-	d.see("[name=delay]:focus + #why", "delay is -1").gone("#why + small").fill("Delay", " 0.01").gone("#why")
-	d.fill("Answer delay", "0.02").fill("Retry-After", "0").fill("Times", "2")
-	d.fill("Code", "500").press("Set for all clients").see("#headline", "Fault: 500").see("#detail",
-		"to come: 2. With delay=0.01, answer-delay=0.02, retry-after=0, operation=createPet, times=2.")
-	d.press("Reset all").see("#spoken", "No fault. Reset at ").rows().until("!$('[name=code]').value")
-}
-
-func keepPets(d *desk) {
-	d.press("Add 25 samples").see("#spoken", "Added 25 pets at ").see("#listed", "20 pets, more follow.")
-	d.see("#rows", "1 Rex 1 available 2 Bella 2").press("Show more").see("#spoken", "25 pets, no more.")
-	d.fill("Name", "Ida").press("Add").see("#spoken", "No fault. Added as /v1/pets/26 at ").gone("#further")
-	d.see("#rows", "26 Ida 1 none").until(`$("[name=name]:focus")?.value === ""`)
-	d.send("POST /v1/pets", pet).see("#rows", "27 Rex 7 none").see("#listed", "27 pets, no more.")
-	d.fill("Category id", "seven").press("Add").see("[name=categoryId]:focus + #why", "categoryId is ")
-	d.fill("Show", "sold").see("#spoken", "No fault. 4 pets, no more.")
-	d.send("POST /__admin/reset", "").see("#listed", "No pet is sold.").gone("#table").fill("Show", "all")
-	d.send("POST /v1/pets", `{"name":"`+html+`","categoryId":9007199254740993}`)
-	d.see("#rows", "1 "+html+" 9007199254740993 none").gone("td *")
-	d.run(`instead = path => path.startsWith("/v1") && new Response('{"message":"Oh"}', {status: 401})`)
-	d.send("POST /v1/pets", pet).see("#listed.bad", "They cannot be listed: Oh").gone("#door")
-}
-
-func debug(d *desk) {
-	d.send("POST /v1/pets?x=%20y", `{"name":`+html, "X-Name: "+html)
-	d.send("GET /v1/pets?limit=<b>x</b>"+strings.Repeat("x", 300), "")
-	d.send("POST /v1/pets", "a body without the key", "Authorization: Bearer none")
-	for _, code := range []string{"hangup", "lost", "truncate", "stall", "html"} {
-		d.send("POST /v1/pets", pet, "Prefer: code="+code)
-	}
-	d.rows("POST 502 /v1/pets code=html", "POST 201, stalled /v1/pets code=stall",
-		"POST 201, cut /v1/pets code=truncate", "POST no answer /v1/pets code=lost",
-		"POST no answer /v1/pets code=hangup", "POST 401 /v1/pets this is not the API key",
-		"GET 400 /v1/pets?limit=<b>x</b>"+strings.Repeat("x", 177)+"… limit is", "POST 400 /v1/pets?x=%20y")
-	for row, seen := range map[string]string{"code=hangup": "Answer There was none. Body " + pet,
-		"code=lost":  `Answer, which the client did not get {"id":1,"name":"Rex","categoryId":7}`,
-		"code=stall": `Answer {"id":3,"name":"Rex","categoryId":7}`, "code=html": "Answer <html>",
-		"POST 401": "Body It was not kept. Headers", "POST 400": `Body {"name":` + html} {
-		d.press(row).see("#list [open] .content", seen).press(row).gone("#list [open]")
-	}
-	d.until(`!$("#list img, .url *, pre *") && document.title !== "0"`)
-}
-
-func filter(d *desk) {
-	d.send("POST /v1/pets?x=1", `{"body":0,`+pet[1:], "User-Agent: shop/2.1").send("GET /v1/pets", "")
-	d.send("GET /v1/pets/7", "").see("#count", "3 requests, newest first").gone("#hits")
-	for text, n := range map[string]int{"pets GET": 2, "-404 -post": 1, "?y": 0, "SHOP body": 1, `"id":`: 2} {
-		d.fill("Filter", "").gone("#hits").fill("Filter", text)
-		d.see("#hits[role=status]", []string{"Nothing matches", "1 hit", "2 hits"}[n])
-		d.until("[...list.children].filter(row => row.checkVisibility()).length === arguments[0]", n)
-	}
-	d.fill("Filter", "404").send("GET /v1/pets/8", "").rows("GET 404 /v1/pets/8 ", "GET 404 /v1/pets/7 ")
-	d.see("#count", "in 4 requests").press("Forget all").see("#said", "Forgotten at ").rows()
-}
-
-func hold(d *desk) { // the list holds still while it is read, and tells what is new. One press shows that
-	d.send("GET /v1/pets/1", "").rows("GET 404").press("GET 404").see("#held.still", "Held: one is open")
-	d.send("POST /v1/pets", pet).send("POST /v1/pets", pet).see("#newer", "2 new").rows("GET 404")
-	d.press("2 new").rows("POST 201", "POST 201", "GET 404").see("#newer", "0 new").see("#held", "Held: one")
-	d.press("Go on").see("#spoken", "The list goes on.").see("#held.live", "Live").gone("#list [open]")
-	d.until("kept = list.firstChild").press("Pause").see("#held.still", "Paused")
-	d.send("GET /v1/pets/2", "").see("#newer", "1 new").until("list.firstChild === kept")
-	d.press("Go on").until("list.children[1] === kept").press("pets/2").press("pets/2")
-	d.see("#held.still", "Held: pointer").press("Pause").press("Go on").see("#held.live", "Live")
-}
-
-func repeat(d *desk) { // what is repeated in a shell is as it was sent
-	const journal = `return fetch("/__admin/requests", {headers: {Authorization: arguments[0]}}).then(got =>
-		got.json()).then(({requests}) => requests.map(({method, url, body, status, fault, headers: h}) =>
-		[method, url, body, status, fault, h["Content-Type"], h.Authorization, h.Prefer].join(" | ")))`
-	d.run("navigator.clipboard.writeText = async text => { copied = text }")
-	for _, c := range []struct{ request, body, header string }{
-		{"POST /v1/pets", `{"name":"it's <b> \"$KEY\"","categoryId":7}`, "Content-Type: application/json"},
-		{"GET /v1/pets?status={a}[1-2]", "", "Prefer: code=418, wait=1"},
-		{"HEAD /v1/pets/../pets", "", "Authorization: Bearer <API_KEY>"},             // not the real key
-		{"PATCH /v1/pets", "@no\x1b[31m 'file'\u202e\n", "Content-Type: text/plain"}, // spelt as \x1b
-		{"POST http://a.example.test/v1/pets", pet, "X-Id: 1"},
+func testPresets(p *page) {
+	icons := map[string]bool{p.evalString("return icon.href"): true}
+	for _, title := range []string{
+		"All fail",
+		"Slow by 3 s",
+		"Slow body",
+		"Hang up",
+		"TCP reset",
+		"Answers lost",
+		"Answers cut",
+		"Answers stall",
+		"HTML page",
+		"Next one fails",
 	} {
-		d.press("Forget all").rows().send(c.request, c.body, c.header).press("/pets").run("copied = ''")
-		line := d.press("Copy").until("copied").see("#list .row", "Copied at ").run("return copied").(string)
-		exec.Command("bash", "-c", line).Run()
-		got := d.run(journal, "Bearer "+key).([]any) // once sent by the client, and once repeated
-		isSame := len(got) == 2 && got[1] == strings.Replace(got[0].(string), "http://a.example.test", "", 1)
-		if !isSame || strings.ContainsAny(line, "\x1b\u202e") {
-			d.Errorf("$ %s\n%s", line, got)
-		}
+		p.click(title)
+		p.waitText("#bar.active #headline", "Fault: "+title)
+		p.waitText("#said", "Set for all clients at ")
+		p.waitText("#spoken", "Fault: "+title+". Set for all clients at ")
+		p.waitText("#count", "No request yet")
+		p.waitText("[aria-current=true]", title)
+		p.waitTrue("document.title === arguments[0]", "Fault: "+title+" – Petstore")
+	}
+	icons[p.evalString("return icon.href")] = true
+	if got := p.fault(); got["code"] != "503" || got["times"] != 1.0 {
+		p.t.Errorf("got the fault %v, want the code 503 once", got)
+	}
+
+	p.send("GET /v1/pets", "")
+	p.waitText("#bar.used", "Used up: Next one fails Clients get true answers again. Code 503")
+	p.waitText("#count", "1 of 1 request")
+	p.waitHidden("[aria-current=true]")
+	icons[p.evalString("return icon.href")] = true
+	p.send("GET /v1/pets", "")
+	p.waitText("#count", "1 of 2 requests")
+
+	p.click("End the fault")
+	p.waitText("#bar.calm #headline", "No fault")
+	p.waitText("#spoken", "No fault. Fault ended at ")
+	p.waitHidden("#count")
+	if len(icons) != 3 {
+		p.t.Errorf("got %d icons, want one for each of the three states", len(icons))
 	}
 }
 
-// copySafely copies lines of requests that were made to harm whoever pastes them. A line goes to this service and to no
-// other host, has the key only for a path under /v1, and runs nothing, in any of the shells.
-func copySafely(d *desk) {
-	d.run("navigator.clipboard.writeText = async text => { copied = text }")
-	for _, c := range []struct {
-		request, body, header, target string
-		hasKey                        bool
+// Setting a fault, applying it and using it up moves no button.
+func testNothingMoves(p *page) {
+	const places = `return JSON.stringify([...$$("header button, #bar button, #fault button"), pause, clear]
+		.map((button) => [box(button).x, box(button).y + scrollY].map(Math.round)))`
+	for _, width := range []int{1440, 1280, 1000, 880, 390} {
+		p.resize(width, 800)
+		want := p.evalString(places)
+		check := func(state string) {
+			p.t.Helper()
+			if got := p.evalString(places); got != want {
+				p.t.Errorf("%s, %d px: the buttons are at\n%s, want\n%s", state, width, got, want)
+			}
+		}
+		p.fill("Operation", "createPet")
+		p.fill("Skip first", "1")
+		p.click("Next one fails")
+		p.waitText("#count", "No request yet")
+		check("set")
+		p.send("POST /v1/pets", pet)
+		p.waitText("#count", "0 of 1 request")
+		check("matched")
+		p.send("POST /v1/pets", pet)
+		p.waitText("#bar.used", "createPet only · after 1 request")
+		check("used up")
+		p.click("End the fault")
+		p.waitText("#said", "Fault ended at ")
+		check("ended")
+		p.fill("Skip first", "")
+	}
+}
+
+func testAimedFault(p *page) {
+	p.fill("Operation", "createPet")
+	p.fill("Skip first", "2")
+	p.fill("Delay", "1") // a preset does not use it
+	p.click("Next one fails")
+	p.waitText("#bar.active #headline", "Fault: Next one fails")
+	p.waitText("#detail", "Code 503 · createPet only · after 2 requests · 1 of 1 to come")
+
+	p.send("GET /v1/pets", "")
+	for range 4 {
+		p.send("POST /v1/pets", pet)
+	}
+	p.waitRows(
+		"POST 201",
+		"POST 503 /v1/pets code=503",
+		"POST 201",
+		"POST 201",
+		"GET 200",
+	)
+	p.waitText("#list .injected.fresh", "503")
+	p.waitText("#bar.used #count", "1 of 4 requests")
+
+	p.click("Another fault")
+	p.fill("Code", "500")
+	p.fill("Times", "2")
+	p.fill("Delay", " 0.01")
+	p.fill("Answer delay", "0.02")
+	p.fill("Retry-After", "0")
+	p.fill("Skip first", "")
+	p.click("Set")
+	p.waitText("#headline", "Fault: 500")
+	p.waitText("#detail", "Code 500 · Delay 0.01 s · Answer delay 0.02 s · Retry-After 0 s · "+
+		"createPet only · 2 of 2 to come")
+
+	p.click("Reset all")
+	p.waitText("#spoken", "No fault. Reset at ")
+	p.waitRows()
+	p.waitTrue(`$("[name=code]").value === ""`)
+}
+
+func testListOfCodes(p *page) {
+	p.click("Another fault")
+	p.fill("Code", "503, lost ,429")
+	p.click("Set")
+	p.waitText("#bar.active #headline", "Fault: 503, then lost, then 429")
+	p.waitText("#detail", "next is 503 · 3 of 3 to come")
+	p.send("GET /v1/pets", "")
+	p.waitText("#detail", "next is lost · 2 of 3 to come")
+	p.send("GET /v1/pets", "")
+	p.waitText("#detail", "next is 429 · 1 of 3 to come")
+	p.send("GET /v1/pets", "")
+	p.waitText("#bar.used #headline", "Used up: 503, then lost, then 429")
+	p.waitText("#count", "3 of 3 requests")
+	p.waitRows("GET 429 /v1/pets code=429", "GET no answer /v1/pets code=lost", "GET 503 /v1/pets code=503")
+
+	p.fill("Times", "2")
+	p.click("Set")
+	p.waitText("#why", "times")
+}
+
+// An error is shown at its field, until something is typed.
+func testFaultErrors(p *page) {
+	p.click("Another fault")
+	p.click("Set")
+	p.waitText("#why", "Give a code or a delay.")
+	p.waitTrue(`$("[name=code]").ariaInvalid === "true"`)
+	p.fill("Delay", "-1")
+	p.waitHidden("#why")
+	p.waitTrue(`!$("[aria-invalid]")`)
+
+	p.click("Set")
+	p.waitText("#why", "delay is -1")
+	p.waitText("#said.bad", "delay is -1")
+	p.waitText("#spoken", "delay is -1")
+	p.waitTrue(`document.activeElement.matches("[name=delay][aria-invalid=true][aria-describedby=why]")`)
+	p.waitTrue(`box(why).width > box($("[name=delay]")).width * 2`)
+	p.fill("Delay", "0.5")
+	p.waitHidden("#why")
+	p.click("Set")
+	p.waitText("#headline", "Fault: Slow by 0.5 s")
+
+	// The page shows where the wrong field is.
+	p.click("Another fault")
+	p.fill("Delay", "31")
+	p.eval("faultForm.requestSubmit()")
+	p.waitText("#other[open] #why", "delay is 31")
+}
+
+// Ending a fault releases the requests that it holds.
+func testRelease(p *page) {
+	p.click("Another fault")
+	p.fill("Delay", "30")
+	p.click("Set")
+	p.waitText("#headline", "Fault: Slow by 30 s")
+	done := make(chan bool)
+	go func() {
+		p.send("POST /v1/pets", pet)
+		close(done)
+	}()
+	p.waitText("#count", "1 of 1 request")
+	p.click("End the fault")
+	p.waitText("#said", "Fault ended and held requests released at ")
+	<-done
+	p.waitRows("POST 201 /v1/pets delay=30")
+
+	p.click("Answers stall")
+	p.waitText("#said", "Set for all clients at ")
+	p.click("End the fault")
+	p.waitText("#said", "Fault ended and held requests released at ")
+}
+
+// A later action does not overtake an earlier one.
+func testActionsInOrder(p *page) {
+	p.eval(`
+		const held = new Promise((resolve) => { window.release = resolve; });
+		window.isHeld = false;
+		window.instead = (path, init) => {
+			if (path === "/__admin/fault?code=503") {
+				isHeld = true;
+				return held.then(() => realFetch(path, init));
+			}
+		};`)
+	p.click("All fail")
+	p.waitTrue("isHeld")
+	p.click("Slow by 3 s")
+	p.waitText("#said", "Asking…")
+	p.sync()
+	p.eval("release()")
+	p.waitText("#said", "Set for all clients")
+	if got, want := p.evalString("return shown(headline)"), "Fault: Slow by 3 s"; got != want {
+		p.t.Errorf("after two presses the headline is %q, want %q", got, want)
+	}
+}
+
+func testPets(p *page) {
+	p.click("Add 25 samples")
+	p.waitText("#spoken", "No fault. Added 25 pets at ")
+	p.waitText("#listed", "The first 20 pets.")
+	p.waitText("#rows", "1 Rex 1 available 2 Bella 2")
+	p.click("Show more")
+	p.waitText("#spoken", "25 pets.")
+	p.waitHidden("#further")
+
+	p.fill("Name", "Ida")
+	p.click("Add")
+	p.waitText("#spoken", "No fault. Added as /v1/pets/26 at ")
+	p.waitText("#rows", "26 Ida 1 none")
+	p.waitTrue(`$("[name=name]:focus")?.value === ""`)
+	p.send("POST /v1/pets", pet)
+	p.waitText("#rows", "27 Rex 7 none")
+	p.waitText("#listed", "27 pets.")
+
+	p.fill("Category", "seven")
+	p.click("Add")
+	p.waitText("#why", "categoryId is ")
+	p.waitTrue(`document.activeElement.matches("[name=categoryId][aria-invalid=true]")`)
+
+	p.send("POST /__admin/reset", "")
+	p.waitText("#listed", "No pets yet.")
+	p.waitHidden("#table")
+	p.send("POST /v1/pets", `{"name":"`+markup+`","categoryId":9007199254740993}`)
+	p.waitText("#rows", "1 "+markup+" 9007199254740993 none")
+	p.waitTrue(`!$("td *")`)
+
+	// A long name is cut short between two characters.
+	name := strings.Repeat("x", 199)
+	p.send("POST /v1/pets", `{"name":"`+name+`🦎","categoryId":1}`)
+	p.waitText("#rows", "2 "+name+"… 1 none")
+}
+
+func testPetsOfStatus(p *page) {
+	p.click("Add 25 samples")
+	p.waitText("#said", "Added 25 pets")
+	p.fill("Show", "sold")
+	p.waitText("#spoken", "No fault. 4 pets.")
+	p.send("POST /__admin/reset", "")
+	p.waitText("#listed", "No pet is sold.")
+
+	// A list that comes late, for the status that was chosen before, is not shown.
+	p.eval(`
+		window.answers = {};
+		window.instead = (path) => {
+			const status = /^\/v1\/pets\?.*status=(\w+)/.exec(path)?.[1];
+			if (status) {
+				return new Promise((resolve) => {
+					answers[status] = () => resolve(Response.json([{id: 1, name: status, categoryId: 1}]));
+				});
+			}
+		};`)
+	p.waitTrue("answers.sold")
+	p.fill("Show", "pending")
+	p.eval("answers.sold()")
+	p.waitTrue("answers.pending")
+	if got, want := p.evalString("return shown(listed)"), "Asking…"; got != want {
+		p.t.Errorf("after a late list the page says %q, want %q", got, want)
+	}
+	p.eval("answers.pending(); instead = null")
+	p.waitText("#listed", "No pet is pending.")
+}
+
+func testManyPets(p *page) {
+	p.eval("samples.click(); samples.click()")
+	p.waitText("#said", "Added 25 pets")
+	p.waitText("#listed", "The first 20 pets.")
+	if got := p.evalString("return realFetch('/v1/pets?limit=100', {headers: {Authorization: arguments[0]}})"+
+		".then((response) => response.json()).then((pets) => String(pets.length))", "Bearer "+key); got != "25" {
+		p.t.Errorf("two quick presses added %s pets, want 25", got)
+	}
+
+	// Show more lists 100 pets, and then 200, in pages of 100.
+	seed := "[" + strings.Repeat(pet+",", 120) + pet + "]"
+	p.send("POST /__admin/reset", seed)
+	p.waitText("#rows", "1 Rex 7")
+	p.click("Show more")
+	p.waitText("#listed", "The first 100 pets.")
+	p.click("Show more")
+	p.waitText("#listed", "121 pets.")
+	p.waitText("#rows", "121 Rex 7 none")
+}
+
+func testRows(p *page) {
+	p.send("GET /v1/pets?stauts=sold", "")
+	p.send("POST /v1/pets", `{"Name":1,`+pet[1:], "User-Agent: shop/2.1")
+	p.send("GET /v1/store/orders", "")
+	p.send("GET /v1/pets?limit=<b>x</b>"+strings.Repeat("x", 300), "")
+	p.send("POST /v1/pets", "a body without the key", "Authorization: Bearer none")
+	for _, code := range []string{"503", "hangup", "lost", "truncate", "stall", "html"} {
+		p.send("POST /v1/pets", pet, "Prefer: code="+code)
+	}
+	p.waitRows(
+		"POST 502 /v1/pets code=html",
+		"POST 201, stalled /v1/pets code=stall",
+		"POST 201, cut /v1/pets code=truncate",
+		"POST no answer /v1/pets code=lost",
+		"POST no answer /v1/pets code=hangup",
+		"POST 503 /v1/pets code=503",
+		"POST 401 /v1/pets this is not the API key",
+		"GET 400 /v1/pets?limit=<b>x</b>"+strings.Repeat("x", 177)+"… limit is",
+		"GET 501 /v1/store/orders the contract",
+		"POST 201 /v1/pets ignored: Name",
+		"GET 200 /v1/pets?stauts=sold ignored: stauts",
+	)
+	p.waitText("#list li:nth-child(10) .sent", `{"Name":1,`+pet[1:]+` · shop/2.1`)
+	p.waitTrue(`!$(".injected .reason")`) // it would repeat the tag
+
+	// Red is for what was injected.
+	p.waitTrue(`$$(".injected").length === 6`)
+	p.waitTrue(`$$("#list li:not(.injected) .status.server-error").length === 1`)
+	p.waitTrue(`$$("#list li:not(.injected) .status.client-error").length === 2`)
+	p.waitTrue(`new Set($$(".status").map((status) => getComputedStyle(status).color)).size === 4`)
+	p.waitTrue(`$$(".status").every((status) => box(status).height < 25)`) // none is broken
+}
+
+func testDetails(p *page) {
+	p.send("POST /v1/pets?x=%20y", `{"name":`+markup)
+	p.send("POST /v1/pets", "a body without the key", "Authorization: Bearer none")
+	p.send("POST /v1/pets", pet, "Prefer: code=hangup")
+	p.send("POST /v1/pets", pet, "Prefer: code=lost", "X-Name: "+markup)
+	p.send("POST /v1/pets", pet, "Prefer: code=stall")
+	p.send("GET /v1/pets/1", pet, "Prefer: code=html")
+	p.send("PUT /v1/pets", "\x00", "Content-Type: text/plain")
+	p.send("POST /v1/pets?long", `{"name":"x`+strings.Repeat("🦎", 300)+`","categoryId":7}`)
+	for _, tt := range []struct{ row, want string }{
+		{row: "POST 400", want: `Sent body {"name":` + markup + ` Sent headers POST /v1/pets?x=%20y`},
+		{row: "POST 401", want: "Sent body It was not kept. Sent headers POST /v1/pets"},
+		{row: "code=hangup", want: "Answer There was none. Sent body " + pet},
+		{row: "code=lost", want: `Answer, which the client did not get {"id":1,"name":"Rex","categoryId":7}`},
+		{row: "code=lost", want: "X-Name: " + markup},
+		{row: "code=stall", want: `Answer {"id":2,"name":"Rex","categoryId":7}`},
+		{row: "code=html", want: "Answer <html>"},
+		{row: "code=html", want: "Repeat it curl -i -X 'GET' -H 'Authorization: Bearer " + key},
+		{row: "POST 201 /v1/pets?long", want: "Answer, its first 1,000 bytes"},
+		{row: "POST 201 /v1/pets?long", want: strings.Repeat("🦎", 240)},
+		{row: "POST 201 /v1/pets?long", want: "🦎… Sent body"},
+		{row: "PUT 405", want: "Not exact: a shell cannot send NUL"},
+	} {
+		p.click(tt.row)
+		p.waitText("#list [open] .content", tt.want)
+		p.click(tt.row)
+		p.waitHidden("#list [open]")
+	}
+	p.waitTrue(`!$("#list img, .url *, pre *") && document.title === "Petstore"`)
+
+	// What is opened comes into sight, and only a text that scrolls is a Tab stop.
+	for range 40 {
+		p.send("GET /v1/pets", "")
+	}
+	p.send("POST /v1/pets", strings.Repeat("long\n", 100))
+	p.waitText("#total", "49 requests")
+	p.click("POST 400 /v1/pets the")
+	p.waitTrue(`$$("#list [open] pre").map(({tabIndex}) => tabIndex).join() === "-1,0,-1,0"`)
+	p.click("POST 400 /v1/pets the")
+	p.eval("$('#scroll').scrollTop = 300; list.children[30].querySelector('summary').click()")
+	p.waitTrue(`box(list.children[30]).bottom <= box($('#scroll')).bottom + 1`)
+}
+
+func testSameMillisecond(p *page) {
+	p.eval(`
+		const request = {time: "2026-11-21T10:00:00.000Z", method: "GET", url: "/v1/pets", headers: {},
+			status: 200, seconds: 0};
+		window.instead = (path) => path === "/__admin/requests" &&
+			Response.json({requests: [request, request], meta: {total: 2}});`)
+	p.waitRows("GET 200 /v1/pets", "GET 200 /v1/pets")
+}
+
+func testFilter(p *page) {
+	p.send("POST /v1/pets?x=1", `{"body":0,`+pet[1:], "User-Agent: shop/2.1")
+	p.send("GET /v1/pets", "")
+	p.send("GET /v1/pets/7", "")
+	p.waitText("#total", "3 requests")
+	p.waitHidden("#hits")
+	for _, tt := range []struct {
+		filter, hits string
+		rows         []string
 	}{
-		{"GET a:@evil.test/steal", "", "Authorization: Bearer <API_KEY>", "/a:@evil.test/steal", false},
-		{"CONNECT @evil.test:80", "", "Authorization: Bearer <API_KEY>", "/@evil.test:80", false},
-		{"GET //a@evil.test/steal", "", "Authorization: Bearer <API_KEY>", "/steal", false},
-		{"GET http://a:b@evil.test?steal", "", "Authorization: Bearer <API_KEY>", "/?steal", false},
-		{"GET http://a@evil.test/v1/pets", "", "X-Id: 1", "/v1/pets", true},
-		{"GET /v1x/pets", "", "Authorization: Bearer <API_KEY>", "/v1x/pets", false},
-		{"GET /v1/pets", "", "Authorization: Bearer <API_KEY>", "/v1/pets", false}, // answered 401
-		{"-oPWN /v1/';touch${IFS}PWN;'", "", "X-Id: 1", "/v1/';touch${IFS}PWN;'", true},
-		{"POST /v1/pets", "\r';touch PWN;#", "X-Id: 1", "/v1/pets", true},
-		{"POST /v1/pets", "';touch PWN;#", "X-Id: 1", "/v1/pets", true},
-		{"POST /v1/pets", "\\';touch PWN;#", "X-Id: 1", "/v1/pets", true},
-		{"POST /v1/pets", "\r\\';touch PWN;#", "X-Id: 1", "/v1/pets", true},
-		{"POST /v1/pets", "@/etc/passwd\n`touch PWN`\n$(touch PWN)\n", "X-Id: 1", "/v1/pets", true},
-		{"GET /v1/pets", "", "X-Id: @/etc/passwd';touch PWN;#\u202e", "/v1/pets", true},
-		{"GET /v1/pets", "", "X'Id: ;touch PWN;#", "/v1/pets", true},
+		{filter: "pets GET", hits: "2 hits", rows: []string{"GET 404", "GET 200"}},
+		{filter: "-404 -post", hits: "1 hit", rows: []string{"GET 200"}},
+		{filter: "?y", hits: "Nothing matches"},
+		{filter: "SHOP body", hits: "1 hit", rows: []string{"POST 201"}},
+		{filter: `"id":`, hits: "2 hits", rows: []string{"GET 200", "POST 201"}},
+		{filter: "-", hits: "2 hits", rows: []string{"GET 404", "GET 200"}},
 	} {
-		d.send("DELETE /__admin/requests", "").rows().send(c.request, c.body, c.header)
-		d.see("#list li", "").press(strings.Fields(c.request)[0]).run("copied = ''")
-		line := d.press("Copy").until("copied").run("return copied").(string)
-		d.press("Go on")
-		if to := "'" + d.base + strings.ReplaceAll(c.target, "'", `'\''`) + "'"; !strings.HasSuffix(line, " "+to) {
-			d.Errorf("%s is repeated by\n%s\nwant it to end with %s", c.request, line, to)
+		p.fill("Filter", tt.filter)
+		p.waitText("#hits[role=status]", tt.hits)
+		p.waitRows(tt.rows...)
+	}
+
+	// What the filter has hidden does not look new when it is shown.
+	p.fill("Filter", "404")
+	p.send("GET /v1/pets", "")
+	p.send("GET /v1/pets/8", "")
+	p.waitRows("GET 404 /v1/pets/8", "GET 404 /v1/pets/7")
+	p.waitText("#total", "5 requests")
+	p.finishAnimations()
+	p.fill("Filter", "")
+	p.waitHidden("#hits")
+	p.waitTrue("!$('.fresh')")
+
+	p.click("Forget all")
+	p.waitText("#said", "Forgotten at ")
+	p.waitRows()
+}
+
+// The list does not change while somebody reads it, and says how many requests
+// are new.
+func testHold(p *page) {
+	p.send("GET /v1/pets/1", "")
+	p.waitRows("GET 404")
+	p.click("GET 404")
+	p.waitText("#live.held", "Held: request open")
+	p.send("POST /v1/pets", pet)
+	p.send("POST /v1/pets", pet)
+	p.waitText("#newer", "2 new")
+	p.waitRows("GET 404")
+	p.click("2 new")
+	p.waitRows("POST 201", "POST 201", "GET 404")
+	p.waitText("#live.held", "Held: request open")
+	p.waitTrue(`newer.ariaDisabled === "true" && getComputedStyle(newer).opacity === "0"`)
+
+	p.click("Go on")
+	p.waitText("#spoken", "The list goes on.")
+	p.waitText("#live.live", "Live")
+	p.waitHidden("#list [open]")
+	p.eval("window.first = list.firstElementChild")
+	p.click("Pause")
+	p.waitText("#live.held", "Paused")
+	p.send("GET /v1/pets/2", "")
+	p.waitText("#newer", "1 new")
+	p.waitTrue("list.firstElementChild === first")
+	p.click("Go on")
+	p.waitTrue("list.children[1] === first")
+}
+
+// A pointer holds the list while it moves, and for five seconds after that.
+func testRestingPointer(p *page) {
+	p.send("GET /v1/pets/1", "")
+	p.waitRows("GET 404")
+	p.moveMouse("#list summary")
+	p.waitText("#live.held", "Held: pointer")
+	p.send("GET /v1/pets/2", "")
+	p.waitText("#newer", "1 new")
+	p.waitRows("GET 404 /v1/pets/1")
+	p.eval("timers[5000]()")
+	p.waitRows("GET 404 /v1/pets/2", "GET 404 /v1/pets/1")
+	p.waitText("#live.live", "Live")
+
+	p.moveMouse("#list time")
+	p.waitText("#live.held", "Held: pointer")
+	p.moveMouse("h1")
+	p.waitText("#live.live", "Live")
+}
+
+// What is repeated in a shell is as it was sent.
+func testRepeat(p *page) {
+	const journal = `
+		return realFetch("/__admin/requests", {headers: {Authorization: arguments[0]}})
+			.then((response) => response.json())
+			.then(({requests}) => requests.map(({method, url, body, status, fault, headers}) =>
+				JSON.stringify([method, url, body, status, fault, headers["Content-Type"],
+					headers.Authorization, headers.Prefer, headers["X-Id"]])));`
+	tests := []struct{ request, body, header string }{
+		{
+			request: "POST /v1/pets",
+			body:    `{"name":"it's <b> \"$KEY\"","categoryId":7}`,
+			header:  "Content-Type: application/json",
+		},
+		{request: "GET /v1/pets?status={a}[1-2]", header: "Prefer: code=418, wait=1"},
+		{request: "HEAD /v1/pets/../pets", header: "Authorization: Bearer <API_KEY>"},
+		{
+			request: "PATCH /v1/pets",
+			body:    "@no\x1b[31m 'file'\u202e\n",
+			header:  "Content-Type: text/plain",
+		},
+		{request: "POST http://a.example.test/v1/pets", body: pet, header: "X-Id: 1"},
+		{request: "GET /v1/pets", header: "X-Id: "},
+	}
+	for _, tt := range tests {
+		p.send(tt.request, tt.body, tt.header)
+	}
+	lines := p.copyLines(len(tests))
+	p.waitText("#said", "Copied at ")
+	for _, line := range lines {
+		p.shell("bash", line)
+	}
+
+	requests := p.eval(journal, "Bearer "+key).([]any)
+	if len(requests) != 2*len(tests) {
+		p.t.Fatalf("got the requests %q, want each twice", requests)
+	}
+	for i, line := range lines {
+		got := requests[len(tests)+i]
+		want := strings.Replace(requests[i].(string), "http://a.example.test", "", 1)
+		if got != want {
+			p.t.Errorf("%s\nis repeated as\n%s\nwant\n%s", line, got, want)
 		}
-		if hasKey := strings.Contains(line, key); hasKey != c.hasKey {
-			d.Errorf("%s is repeated by\n%s\nwith the key: %t, want %t", c.request, line, hasKey, c.hasKey)
+		if strings.ContainsAny(line, "\x1b\u202e") {
+			p.t.Errorf("got %q, want no invisible characters", line)
+		}
+	}
+}
+
+// A copied line goes to this service and to no other host, has the key only for
+// a path under /v1, and runs nothing, whatever the shell. The requests here were
+// made to harm whoever pastes them.
+func testCopySafely(p *page) {
+	const claimsKey = "Authorization: Bearer <API_KEY>" // as the journal shows the real one
+	tests := []struct {
+		request, body, header string
+		path                  string
+		hasKey                bool
+	}{
+		{request: "GET a:@evil.test/steal", header: claimsKey, path: "/a:@evil.test/steal"},
+		{request: "CONNECT @evil.test:80", header: claimsKey, path: "/@evil.test:80"},
+		{request: "GET //a@evil.test/steal", header: claimsKey, path: "/steal"},
+		{request: "GET http://a:b@evil.test?steal", header: claimsKey, path: "/?steal"},
+		{request: "GET /v1x/pets", header: claimsKey, path: "/v1x/pets"},
+		{request: "GET /v1/pets", header: claimsKey, path: "/v1/pets"}, // answered 401
+		{request: "GET http://a@evil.test/v1/pets", path: "/v1/pets", hasKey: true},
+		{request: "-oPWN /v1/';touch${IFS}PWN;'", path: "/v1/';touch${IFS}PWN;'", hasKey: true},
+		{request: "GET /v1/pets", header: "X'Id: ;touch PWN;#", path: "/v1/pets", hasKey: true},
+		{
+			request: "GET /v1/pets",
+			header:  "X-Id: @/etc/passwd';touch PWN;#\u202e",
+			path:    "/v1/pets",
+			hasKey:  true,
+		},
+		{request: "POST /v1/pets", body: "';touch PWN;#", path: "/v1/pets", hasKey: true},
+		{request: "POST /v1/pets", body: "\r';touch PWN;#", path: "/v1/pets", hasKey: true},
+		{request: "POST /v1/pets", body: "\\';touch PWN;#", path: "/v1/pets", hasKey: true},
+		{request: "POST /v1/pets", body: "\r\\';touch PWN;#", path: "/v1/pets", hasKey: true},
+		{
+			request: "POST /v1/pets",
+			body:    "@/etc/passwd\n`touch PWN`\n$(touch PWN)\n",
+			path:    "/v1/pets",
+			hasKey:  true,
+		},
+	}
+	for _, tt := range tests {
+		p.send(tt.request, tt.body, tt.header)
+	}
+	lines := p.copyLines(len(tests))
+	for i, tt := range tests {
+		line := lines[i]
+		if url := " '" + p.base + strings.ReplaceAll(tt.path, "'", `'\''`) + "'"; !strings.HasSuffix(line, url) {
+			p.t.Errorf("%s\nis repeated by\n%s\nwant it to end with%s", tt.request, line, url)
+		}
+		if hasKey := strings.Contains(line, key); hasKey != tt.hasKey {
+			p.t.Errorf("%s\nis repeated by\n%s\nwith the key: got %t, want %t", tt.request, line, hasKey, tt.hasKey)
 		}
 		for _, shell := range []string{"sh", "dash", "bash", "zsh"} {
-			cmd := exec.Command(shell, "-c", line)
-			cmd.Dir = d.TempDir()
-			out, _ := cmd.CombinedOutput() // not every shell is installed
-			if files, _ := os.ReadDir(cmd.Dir); len(files) > 0 {
-				d.Errorf("$ %s\n%s\nin %s it wrote %v", line, out, shell, files)
+			if files := p.shell(shell, line); len(files) > 0 {
+				p.t.Errorf("in %s\n%s\nwrote %v, want no files", shell, line, files)
 			}
 		}
 	}
 }
 
-func useKeyboard(d *desk) {
-	const forth, back, enterKey = "\ue004", "\ue008\ue004", "\ue007" // Tab, Shift with Tab, and Enter
-	typeIn := func(keys string) { d.element("document.activeElement", "value", `{"text": "`+keys+`"}`) }
-	do := func(way, to, keys, selector, seen string) {
-		for n := 0; n < 80 && d.run("return document.activeElement.matches(arguments[0])", to) != true; n++ {
-			typeIn(way)
+func testKeyboard(p *page) {
+	const (
+		tab      = "\ue004"
+		shiftTab = "\ue008\ue004"
+		enter    = "\ue007"
+	)
+	// goTo presses tab until an element has the focus.
+	goTo := func(tab, selector string) {
+		p.t.Helper()
+		for range 80 {
+			if p.eval("return document.activeElement.matches(arguments[0])", selector) == true {
+				return
+			}
+			p.typeKeys(tab)
 		}
-		d.until("document.activeElement.matches(arguments[0])", to)
-		typeIn(keys)
-		d.see(selector, seen)
+		p.t.Fatalf("got no focus on %s after 80 presses, want it", selector)
 	}
-	d.open("/").send("GET /v1/pets/1", "")
-	do(forth, "#typed", key+enterKey, "#held", "Live")
-	do(back, "#skip", enterKey, "#requests:focus", "Requests")
-	do(forth, "#filter", "404", "#hits", "1 hit")
-	do(forth, "#list summary", enterKey, "#list [open]", "there is no pet 1")
-	do(back, "#list summary", enterKey, "#held", "Held: focus")
-	do(back, "[value='code=hangup']", enterKey, "#headline", "Fault: hangup")
-	do(back, "#end", enterKey, "#headline", "No fault")
-	do(forth, "#other summary", enterKey, "#other", "Retry-After")
-	do(forth, "[name=delay]", "0"+enterKey, "#headline", "Fault: delay=0")
-	do(forth, "[name=name]", "Ida"+enterKey, "#rows", "1 Ida 1 none")
-	for _, width := range []int{1200, 390} { // the focus is always in sight, and leaves the page at the end
-		d.window(width, 700, "light").run("scrollTo(0, 0); skip.focus()")
-		for n := 0; n < 10 || n < 80 && d.run("return !$(':focus')") != true; n++ {
-			d.until(`(({x, y, width, height}) => document.activeElement.contains(
-				document.elementFromPoint(x + width / 2, y + height / 2)))(box(document.activeElement))`)
-			typeIn(forth)
+	p.open("/")
+	p.send("GET /v1/pets/1", "")
+	goTo(tab, "#typed")
+	p.typeKeys(key + enter)
+	p.waitText("#live", "Live")
+	goTo(shiftTab, "#skip")
+	p.waitTrue("box(mark).top < 20") // the link lies over the header
+	p.typeKeys(enter)
+	p.waitText("#requests:focus", "Requests")
+	goTo(tab, "#filter")
+	p.typeKeys("404")
+	p.waitText("#hits", "1 hit")
+	goTo(tab, "#list summary")
+	p.waitText("#live", "Held: focus")
+	p.typeKeys(enter)
+	p.waitText("#list [open]", "there is no pet 1")
+	goTo(shiftTab, "#list summary")
+	p.typeKeys(enter)
+	p.waitText("#live", "Held: focus")
+	goTo(shiftTab, "[value='code=hangup']")
+	p.typeKeys(enter)
+	p.waitText("#headline", "Fault: Hang up")
+	goTo(shiftTab, "#end")
+	p.typeKeys(enter)
+	p.waitText("#headline", "No fault")
+	goTo(tab, "#other summary")
+	p.typeKeys(enter)
+	p.waitText("#other", "Retry-After")
+	goTo(tab, "[name=delay]")
+	p.typeKeys("0" + enter)
+	p.waitText("#headline", "Fault: Slow by 0 s")
+	goTo(tab, "[name=name]")
+	p.typeKeys("Ida" + enter)
+	p.waitText("#rows", "1 Ida 1 none")
+
+	// The element with the focus is always in sight, and the last Tab leaves the page.
+	const check = `
+		const isInSight = () => {
+			const {x, y, width, height} = box(document.activeElement);
+			const top = document.elementFromPoint(x + width / 2, y + Math.min(height / 2, 20));
+			return document.activeElement.contains(top);
+		};
+		if ($(":focus") === null) {
+			return "left";
 		}
-		d.until("!$(':focus')")
+		return until(isInSight).then((ok) => ok ? "" : document.activeElement.outerHTML);`
+	for _, size := range [][2]int{{1200, 700}, {390, 700}, {640, 400}} {
+		p.resize(size[0], size[1])
+		p.eval("scrollTo(0, 0); skip.focus()")
+		got := ""
+		for n := 0; n < 80 && got == ""; n++ {
+			got = p.evalString(check)
+			p.typeKeys(tab)
+		}
+		if got != "left" {
+			p.t.Errorf("%v: got a focus that cannot be seen, want it in sight until it leaves: %s", size, got)
+		}
 	}
 }
 
-// The page never scrolls sideways, has two columns from 50rem on, and ends where a large window does.
-func useSizes(d *desk) {
-	axe, _ := os.ReadFile(os.Getenv("PETSTORE_AXE"))
-	const check = `; document.getAnimations().forEach(one => one.finish()); return window.axe?.run().then(
-		({violations}) => violations.map(({id, nodes}) => id + nodes.map(({html}) => html)).join()) ?? ""`
-	look := func(state string) {
-		for i, width := range []int{1440, 900, 390, 390, 900, 1440} {
-			d.window(width, 900, []string{"light", "dark"}[i/3]).until(`$("html").scrollWidth <= innerWidth`)
-			d.until(`desk.hidden || (innerWidth < 800 ? box(controls).bottom < box(requests).top :
-				box(controls).top === box(requests).top && box(requests).bottom <= innerHeight)`)
-			if got := d.run(string(axe) + check); got != "" {
-				d.Errorf("%s, %d, %d: %v", state, i, width, got)
-			}
-		}
-	}
-	const typed, client = "Content-Type: application/json", "User-Agent: shop/2.1"
-	d.window(1440, 900, "light").press("Add 25 samples").see("#said", "Added").send("GET /pets", "", client)
-	d.send("GET /v1/pets", "", client).send("POST /v1/pets", `{"name":"Ida","categoryId":"7"}`, typed, client)
-	d.fill("Operation", "createPet").press("All fail").see("#bar.strikes", "")
-	d.send("POST /v1/pets", pet, typed, client).send("POST /v1/pets", pet, typed, client)
-	d.see("#list li:nth-child(5)", "").press("POST 400").see("#list [open]", "categoryId is")
-	d.run("document.activeElement.blur(); document.getAnimations().forEach(one => one.finish())")
+func testLayout(p *page) {
+	p.resize(1440, 900)
+	p.fillDesk()
 	if file := os.Getenv("PETSTORE_PICTURE"); file != "" {
-		shot := d.devtools("Page.captureScreenshot", "{}").(map[string]any)["data"].(string)
-		picture, _ := base64.StdEncoding.DecodeString(shot)
-		os.WriteFile(file, picture, 0o666)
+		p.takePicture(file)
 	}
 	for i := range 40 {
-		d.send(fmt.Sprint("GET /v1/pets/", i), "")
+		p.send(fmt.Sprint("GET /v1/pets/", i), "")
 	}
-	d.press("40 new").press("Another fault").fill("Filter", "pets").see("#hits", "45 hits")
-	d.fill("Code", "777").press("Set for all clients").see("#why", "777")
-	look("busy")
-	d.open("/").see("#headline", "A key is needed")
-	look("the door")
+	p.click("40 new")
+	check := func(width, height int, media ...string) {
+		p.t.Helper()
+		p.resize(width, height, media...)
+		p.waitTrue("document.documentElement.scrollWidth <= innerWidth")
+		p.checkAccessibility(fmt.Sprint(width, " x ", height, " ", media))
+	}
+
+	// All presets and the form for pets are above the fold, and each part
+	// scrolls by itself.
+	for _, size := range [][2]int{{1440, 900}, {1280, 800}} {
+		p.resize(size[0], size[1])
+		p.waitTrue("box(presets).bottom < innerHeight")
+		p.waitTrue("box(add).bottom < innerHeight")
+		p.waitTrue("box(controls).top === box(requests).top")
+		p.waitTrue("box(requests).bottom <= innerHeight")
+	}
+	check(1440, 900)
+	check(1280, 800, "prefers-color-scheme: dark")
+	check(900, 900)
+
+	// In a single column, the requests come before the pets.
+	check(390, 844, "prefers-color-scheme: dark")
+	p.waitTrue("box(fault).bottom < box(requests).top && box(requests).bottom < box(pets).top")
+
+	// At a zoom of 200 %, the headline and the button stay in sight.
+	for _, size := range [][2]int{{640, 400}, {720, 450}} {
+		check(size[0], size[1])
+		p.eval("scrollTo(0, document.documentElement.scrollHeight)")
+		p.waitTrue("scrollY > 300")
+		p.waitTrue("box(headline).top >= 0 && box(end).top >= 0 && box(bar).bottom < innerHeight / 3")
+		p.eval("scrollTo(0, 0)")
+	}
+
+	// An error at a field, nothing found, and the form for the key.
+	p.resize(1440, 900)
+	p.click("Another fault")
+	p.fill("Filter", "nothing")
+	p.fill("Code", "777")
+	p.click("Set")
+	p.waitText("#why", "777")
+	check(1440, 900, "prefers-color-scheme: dark")
+	check(390, 844)
+	p.open("/")
+	p.waitText("#headline", "A key is needed")
+	check(1440, 900)
+	check(390, 844, "prefers-color-scheme: dark")
 }
 
-func meetOutages(d *desk) {
-	signal := func(name string) { exec.Command("kill", name, fmt.Sprint(d.process.Pid)).Run() }
-	d.press("Add 25 samples").see("#said", "Added").send("GET /v1/pets/1", "")
-	d.press("GET 200").run("changes = 0; polls = []")
-	d.until("polls.length > 4 && changes === 0") // nothing is painted anew
-	const hide = `Object.defineProperty(document, "hidden", {value: arguments[0], configurable: true});
-		document.dispatchEvent(new Event("visibilitychange"))`
-	d.run(hide, true)
-	d.until("Date.now() - polls.at(-1) > 1000") // it polls no more
-	d.send("PUT /__admin/fault?code=503", "").see("#headline", "No fault").run(hide, false)
-	d.see("#headline", "Fault: 503").run("patient = false")
-	signal("-STOP")
-	d.press("End the").until(`shown(said) === "Asking…" && !shown(spoken)`).see("#held.gone", "Not live")
-	d.see("#bar.unknown", "No answer The service has not answered for two seconds.")
-	signal("-CONT")
-	d.send("DELETE /__admin/fault", "").see("#bar.calm #headline", "No fault").see("#list [open]", "GET")
-	d.run(`instead = (path, init) => init.method === "DELETE" && Promise.reject(new TypeError("no network"))`)
-	d.press("Forget all").see("#said.bad", "It is not known whether it was done.").run("instead = null")
-	d.send("POST /__admin/reset", `[{"name":"Ida","categoryId":1}]`).see("#rows", "Ida")
-	d.see("#list [open]", "").press("Reset all").see("#spoken", "No fault. Reset at ").gone("#table").rows()
-	signal("-KILL")
-	d.until("/^No answer/.test(document.title)").see("#bar.unknown", "No answer The service does not answer.")
-	d.until(`[renew, add].every(one => one.ariaDisabled === "true")`).process.Wait()
-	d.serve(strings.TrimPrefix(d.base, "http://")).see("#bar.calm", "No fault").see("#listed", "no pets yet.")
+func testForcedColors(p *page) {
+	p.fillDesk()
+	p.resize(1280, 800, "forced-colors: active")
+	const border = "return getComputedStyle($(arguments[0])).borderLeftStyle"
+	for _, tt := range []struct{ selector, want string }{
+		{selector: ".injected", want: "double"},
+		{selector: "#list li:not(.injected)", want: "none"},
+		{selector: "#bar.active", want: "double"},
+		{selector: "[aria-current=true]", want: "double"},
+		{selector: "[aria-current=false]", want: "solid"},
+	} {
+		if got := p.evalString(border, tt.selector); got != tt.want {
+			p.t.Errorf("%s has a %s border, want %s", tt.selector, got, tt.want)
+		}
+	}
+	p.checkAccessibility("forced colors")
+
+	p.resize(1280, 800, "prefers-reduced-motion: reduce")
+	p.send("GET /v1/pets", "")
+	p.click("1 new")
+	p.waitTrue("$('.fresh')")
+	p.waitTrue("document.getAnimations().length === 0")
 }
 
-// build builds the program. It reads what that is made of: go test caches by what the test itself has read.
-func build(t *testing.T) string {
-	made, _ := exec.Command("go", "list", "-f", `{{.GoFiles}} {{.EmbedFiles}} go.mod`, "..").Output()
-	for _, file := range strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(string(made))) {
-		os.ReadFile("../" + file)
+func testOutage(p *page) {
+	p.click("Add 25 samples")
+	p.waitText("#said", "Added 25 pets")
+	p.send("GET /v1/pets/1", "")
+	p.click("GET 200")
+
+	// Without news, nothing is painted anew.
+	p.finishAnimations()
+	p.sync()
+	p.eval("window.changes = 0")
+	p.sync()
+	if got := p.eval("return changes"); got != 0.0 {
+		p.t.Errorf("got %v changes of the page without news, want 0", got)
+	}
+
+	// A page that is not seen does not poll.
+	const hide = `
+		Object.defineProperty(document, "hidden", {value: arguments[0], configurable: true});
+		document.dispatchEvent(new Event("visibilitychange"));`
+	p.eval(hide, true)
+	p.waitTrue("Date.now() - polls.at(-1) > 1000")
+	p.send("PUT /__admin/fault?code=503", "")
+	p.waitText("#headline", "No fault")
+	p.eval(hide, false)
+	p.waitText("#headline", "Fault: All fail")
+
+	// A service that does not answer for two seconds.
+	p.eval("window.isPatient = false")
+	p.sync() // a poll under way is still patient
+	p.signal("STOP")
+	p.click("End the fault")
+	p.waitText("#said", "Asking…")
+	p.waitTrue("!shown(spoken)")
+	p.waitText("#live.gone", "Not live")
+	p.waitText("#bar.unknown", "No answer The service has not answered for two seconds.")
+	p.signal("CONT")
+	p.send("DELETE /__admin/fault", "")
+	p.waitText("#bar.calm #headline", "No fault")
+	p.waitText("#list [open]", "GET")
+
+	// An action whose answer does not arrive.
+	p.eval(`window.instead = (path, init) => {
+		if (init.method === "DELETE") {
+			throw new TypeError("no network");
+		}
+	};`)
+	p.click("Forget all")
+	p.waitText("#said.bad", "It is not known whether it was done.")
+	p.eval("window.instead = null")
+
+	// A reset, by somebody else and by this page.
+	p.send("POST /__admin/reset", `[{"name":"Ida","categoryId":1}]`)
+	p.waitText("#rows", "Ida")
+	p.waitText("#list [open]", "GET")
+	p.click("Reset all")
+	p.waitText("#spoken", "No fault. Reset at ")
+	p.waitRows()
+
+	// A service that has gone, and comes back.
+	p.signal("KILL")
+	p.waitTrue("document.title === 'No answer – Petstore'")
+	p.waitText("#bar.unknown", "No answer The service does not answer.")
+	p.waitHidden("#said") // it is out of date
+	p.waitTrue(`[reset, add].every((button) => button.ariaDisabled === "true")`)
+	p.process.Wait()
+	p.startService(strings.TrimPrefix(p.base, "http://"))
+	p.waitText("#bar.calm", "No fault")
+	p.waitText("#listed", "No pets yet.")
+}
+
+// The rest of this file is what the tests are written with.
+
+// page is the page of one service, in a browser that W3C WebDriver controls.
+// Each of its wait methods waits for 30 seconds at most, and then ends the test
+// with what it got and what it wanted.
+type page struct {
+	t       *testing.T
+	session string // the URL of the session in the browser
+	program string // the file of the service
+	base    string // the URL of the service
+	process *os.Process
+}
+
+// spy runs before the script of the page. It provides short names for the
+// expressions in this file and notes when the page polls and changes. The page
+// polls often, is patient with a busy machine, and never sees a pause of five
+// seconds end: timers[5000] ends it. The function instead can answer a request
+// in place of the service.
+const spy = `
+	window.instead = null;
+	window.polls = [];
+	window.changes = 0;
+	window.isPatient = true;
+	window.timers = {};
+
+	if (navigator.clipboard) { // not in an empty tab
+		navigator.clipboard.writeText = async (text) => { window.copied = text; };
+	}
+
+	window.realFetch = window.fetch;
+	window.fetch = async (path, init) => {
+		if (path === "/__admin/requests") {
+			polls.push(Date.now());
+		}
+		return await instead?.(path, init) || realFetch(path, init);
+	};
+
+	const realSetTimeout = window.setTimeout;
+	window.setTimeout = (action, pause, ...args) => {
+		if (pause === 5000) {
+			timers[pause] = action;
+			return 0;
+		}
+		const pauses = {1000: 40, 1800: isPatient ? 60_000 : 1800};
+		return realSetTimeout(action, pauses[pause] ?? pause, ...args);
+	};
+
+	new MutationObserver((records) => { changes += records.length; }).observe(document,
+		{subtree: true, childList: true, attributes: true, characterData: true});
+
+	window.$ = (selector) => document.querySelector(selector);
+	window.$$ = (selector) => [...document.querySelectorAll(selector)];
+	window.box = (element) => element.getBoundingClientRect();
+	window.shown = (element) =>
+		element?.checkVisibility() ? element.innerText.replace(/\s+/g, " ").trim() : "";
+	window.shownRows = () => $$("#list li").filter((row) => row.checkVisibility()).map((row) =>
+		[...row.querySelectorAll(".method, .status, .url, .tag, .reason")]
+			.map((part) => part.textContent).join(" "));
+	window.until = (isTrue) => new Promise((resolve) => {
+		const end = Date.now() + 30_000;
+		(function look() {
+			if (isTrue() || Date.now() > end) {
+				resolve(Boolean(isTrue()));
+			} else {
+				requestAnimationFrame(look);
+			}
+		})();
+	});`
+
+// waitText waits until an element shows a text that contains want.
+func (p *page) waitText(selector, want string) {
+	p.t.Helper()
+	if !p.until("shown($(arguments[0])).includes(arguments[1])", selector, want) {
+		got := p.evalString("return shown($(arguments[0]))", selector)
+		p.t.Fatalf("%s: got %q, want %q, in\n%s", selector, got, want, p.text())
+	}
+}
+
+// waitHidden waits until no element that a selector matches shows text.
+func (p *page) waitHidden(selector string) {
+	p.t.Helper()
+	if !p.until("$$(arguments[0]).every((element) => !shown(element))", selector) {
+		got := p.evalString("return shown($(arguments[0]))", selector)
+		p.t.Fatalf("%s: got %q, want nothing shown", selector, got)
+	}
+}
+
+// waitRows waits until the list shows these rows, given as they begin: method,
+// status, URL, tags and reason.
+func (p *page) waitRows(want ...string) {
+	p.t.Helper()
+	const isShown = `(() => {
+		const rows = shownRows();
+		const want = arguments[0];
+		return rows.length === want.length && rows.every((row, i) => row.startsWith(want[i]));
+	})()`
+	if !p.until(isShown, append([]string{}, want...)) {
+		p.t.Fatalf("the rows are\n%q, want\n%q", p.eval("return shownRows()"), want)
+	}
+}
+
+// waitTrue waits until an expression is true in the page.
+func (p *page) waitTrue(expression string, args ...any) {
+	p.t.Helper()
+	if !p.until(expression, args...) {
+		p.t.Fatalf("got false, want true: %s %q in\n%s", expression, args, p.text())
+	}
+}
+
+// until waits until an expression is true in the page, and reports whether it
+// became true.
+func (p *page) until(expression string, args ...any) bool {
+	p.t.Helper()
+	return p.eval("return until(() => "+expression+")", args...) == true
+}
+
+// sync waits until the page shows what the service has now: until it has polled
+// from beginning to end.
+func (p *page) sync() {
+	p.t.Helper()
+	before := p.eval("return polls.length")
+	p.waitTrue("polls.length >= arguments[0] + 2", before) // the second begins when the first has ended
+}
+
+// click clicks on the first visible button or row that contains a text, once
+// there is one.
+func (p *page) click(text string) {
+	p.t.Helper()
+	const find = `window.found = $$("button, summary").find((element) => shown(element).includes(arguments[0]))`
+	if !p.until(find, text) {
+		p.t.Fatalf("got no button %q, want one, in\n%s", text, p.text())
+	}
+	p.eval("found.scrollIntoView({block: 'center'})")
+	p.command("/element/"+p.elementID("found")+"/click", json.RawMessage("{}"))
+	p.moveMouse("h1") // or it would hold the list
+}
+
+// fill puts text into the field that has a label, or selects an option.
+func (p *page) fill(label, text string) {
+	p.t.Helper()
+	p.eval(`
+		const [label, text] = arguments;
+		const field = $$("label").find((one) => one.textContent.trim().startsWith(label)).control;
+		const option = [...field.options ?? []].find((one) => one.text === text);
+		field.value = option?.value ?? text;
+		field.dispatchEvent(new Event("input", {bubbles: true}));
+		field.dispatchEvent(new Event("change", {bubbles: true}));`, label, text)
+}
+
+// typeKeys types on the keyboard.
+func (p *page) typeKeys(keys string) {
+	p.t.Helper()
+	var actions []map[string]string
+	for _, key := range keys {
+		actions = append(actions, map[string]string{"type": "keyDown", "value": string(key)})
+	}
+	for _, key := range keys {
+		actions = append(actions, map[string]string{"type": "keyUp", "value": string(key)})
+	}
+	p.command("/actions", map[string]any{
+		"actions": []map[string]any{{"type": "key", "id": "keyboard", "actions": actions}},
+	})
+}
+
+// moveMouse moves the mouse to the middle of an element.
+func (p *page) moveMouse(selector string) {
+	p.t.Helper()
+	const middle = `
+		const {x, y, width, height} = box($(arguments[0]));
+		return {type: "mouseMoved", x: x + width / 2, y: y + height / 2};`
+	p.devtools("Input.dispatchMouseEvent", p.eval(middle, selector))
+}
+
+// copyLines copies the lines of the first n requests, in the order in which they
+// were sent.
+func (p *page) copyLines(n int) []string {
+	p.t.Helper()
+	p.waitTrue("shownRows().length === arguments[0]", n)
+	var lines []string
+	for row := n - 1; row >= 0; row-- { // the newest is first
+		lines = append(lines, p.evalString(`
+			const row = list.children[arguments[0]];
+			window.copied = null;
+			row.querySelector("summary").click();
+			row.querySelector(".content button").click();
+			return until(() => copied).then(() => {
+				row.querySelector("summary").click();
+				return copied;
+			});`, row))
+	}
+	return lines
+}
+
+// fault returns the standing fault of the service.
+func (p *page) fault() map[string]any {
+	p.t.Helper()
+	return p.eval(`return realFetch("/__admin/fault", {headers: {Authorization: arguments[0]}})
+		.then((response) => response.json())`, "Bearer "+key).(map[string]any)
+}
+
+// send sends a request as another client, such as "GET /v1/pets", and waits for
+// the answer, if there is one. It sends the target and the headers as they are.
+func (p *page) send(request, body string, headers ...string) {
+	p.t.Helper()
+	method, target, _ := strings.Cut(request, " ")
+	req, err := http.NewRequest(method, p.base, strings.NewReader(body))
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	req.URL.Opaque = target
+	req.Header.Set("Authorization", "Bearer "+key)
+	for _, header := range headers {
+		if name, value, ok := strings.Cut(header, ": "); ok {
+			req.Header[name] = []string{value}
+		}
+	}
+	// A fault may have closed the connection.
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		resp.Body.Close()
+	}
+}
+
+// shell runs a line in a shell, if it is installed, and returns the names of the
+// files that the line wrote.
+func (p *page) shell(name, line string) []string {
+	p.t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		return nil
+	}
+	cmd := exec.Command(name, "-c", line)
+	cmd.Dir = p.t.TempDir()
+	cmd.Run() // whether curl succeeds does not matter here
+	files, err := os.ReadDir(cmd.Dir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var names []string
+	for _, file := range files {
+		names = append(names, file.Name())
+	}
+	return names
+}
+
+// fillDesk fills the page as in the middle of a presentation: with pets, a fault
+// that is applied, and requests, one of which is open.
+func (p *page) fillDesk() {
+	p.t.Helper()
+	const (
+		client   = "User-Agent: shop/2.1"
+		jsonBody = "Content-Type: application/json"
+	)
+	p.click("Add 25 samples")
+	p.waitText("#said", "Added 25 pets")
+	p.send("GET /pets", "", client)
+	p.send("GET /v1/pets", "", client)
+	p.send("GET /v1/pets?stauts=sold", "", client)
+	p.send("POST /v1/pets", `{"name":"Ida","categoryId":"7"}`, jsonBody, client)
+	p.send("POST /v1/pets", `{"name":"Ida","categoryId":7}`, jsonBody, client)
+	p.fill("Operation", "createPet")
+	p.click("All fail")
+	p.waitText("#bar.active", "Fault: All fail")
+	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
+	p.send("GET /v1/pets/1", "", client)
+	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
+	p.waitText("#count", "2 of 2 requests")
+	p.waitTrue("shownRows().length === 8")
+	p.click("POST 400")
+	p.waitText("#list [open]", "categoryId is")
+	p.eval("document.activeElement.blur()")
+	p.finishAnimations()
+}
+
+// finishAnimations ends the flash of new rows.
+func (p *page) finishAnimations() {
+	p.t.Helper()
+	p.eval("document.getAnimations().forEach((animation) => animation.finish())")
+	p.waitTrue("!$('.fresh')")
+}
+
+// takePicture writes what the window shows to a PNG file.
+func (p *page) takePicture(file string) {
+	p.t.Helper()
+	shot := p.devtools("Page.captureScreenshot", "{}").(map[string]any)["data"].(string)
+	picture, err := base64.StdEncoding.DecodeString(shot)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, picture, 0o666); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// checkAccessibility checks the page as it is now with axe-core.
+func (p *page) checkAccessibility(state string) {
+	p.t.Helper()
+	file := os.Getenv("PETSTORE_AXE")
+	if file == "" {
+		return
+	}
+	axe, err := os.ReadFile(file)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.finishAnimations()
+	const run = `;
+		return axe.run().then(({violations}) => violations.map(({id, nodes}) =>
+			id + ": " + nodes.map(({html}) => html).join(" ")).join("\n"));`
+	if got := p.evalString(string(axe) + run); got != "" {
+		p.t.Errorf("%s: axe-core finds\n%s", state, got)
+	}
+}
+
+// checkOrigins checks that the page has loaded nothing from other hosts.
+func (p *page) checkOrigins() {
+	p.t.Helper()
+	const others = `return performance.getEntriesByType("resource").map(({name}) => name)
+		.filter((name) => !name.startsWith(location.origin + "/") && !name.startsWith("data:")).join(" ")`
+	if got := p.evalString(others); got != "" {
+		p.t.Errorf("the page has loaded %s, want nothing from elsewhere", got)
+	}
+}
+
+// checkConsole checks that the console of the browser has nothing but failed
+// requests, such as a 401.
+func (p *page) checkConsole() {
+	p.t.Helper()
+	for _, entry := range p.command("/se/log", map[string]string{"type": "browser"}).([]any) {
+		if entry := entry.(map[string]any); entry["source"] != "network" {
+			p.t.Errorf("the console says %v, want nothing", entry["message"])
+		}
+	}
+}
+
+// open opens the page anew, at a path or fragment. The tab has forgotten the key
+// and the mouse is away.
+func (p *page) open(path string) {
+	p.t.Helper()
+	p.eval("try { sessionStorage.clear(); } catch {}") // it fails in an empty tab
+	p.command("/url", map[string]string{"url": "about:blank"})
+	p.command("/url", map[string]string{"url": p.base + path})
+	p.devtools("Input.dispatchMouseEvent", `{"type": "mouseMoved", "x": 1, "y": 1}`)
+}
+
+// resize sets the size of the window in pixels and features of the medium, such
+// as "forced-colors: active".
+func (p *page) resize(width, height int, media ...string) {
+	p.t.Helper()
+	features := []map[string]string{}
+	for _, feature := range append([]string{"prefers-color-scheme: light"}, media...) {
+		name, value, _ := strings.Cut(feature, ": ")
+		features = append(features, map[string]string{"name": name, "value": value})
+	}
+	slices.Reverse(features) // the first feature of a name counts
+	p.devtools("Emulation.setDeviceMetricsOverride", fmt.Sprintf(
+		`{"width": %d, "height": %d, "deviceScaleFactor": 1, "mobile": false}`, width, height))
+	p.devtools("Emulation.setEmulatedMedia", map[string]any{"features": features})
+}
+
+// eval runs a script in the page and returns what it or its promise returns.
+func (p *page) eval(script string, args ...any) any {
+	p.t.Helper()
+	return p.command("/execute/sync", map[string]any{"script": script, "args": append([]any{}, args...)})
+}
+
+// evalString runs a script that returns a string.
+func (p *page) evalString(script string, args ...any) string {
+	p.t.Helper()
+	got := p.eval(script, args...)
+	text, ok := got.(string)
+	if !ok {
+		p.t.Fatalf("got %v, want a string from %s", got, script)
+	}
+	return text
+}
+
+// text returns what the page shows, to be part of a failure.
+func (p *page) text() string {
+	p.t.Helper()
+	return fmt.Sprintf("%.3000s", p.eval("return document.body.innerText"))
+}
+
+// elementID returns the id that WebDriver has for an element.
+func (p *page) elementID(expression string) string {
+	p.t.Helper()
+	element, ok := p.eval("return " + expression).(map[string]any)
+	if !ok {
+		p.t.Fatalf("%s is no element", expression)
+	}
+	for _, id := range element {
+		return id.(string)
+	}
+	return ""
+}
+
+// devtools sends a command of the Chrome DevTools Protocol to the browser and
+// returns its result. The parameters are JSON or will be encoded as JSON.
+func (p *page) devtools(command string, params any) any {
+	p.t.Helper()
+	if text, ok := params.(string); ok {
+		params = json.RawMessage(text)
+	}
+	return p.command("/goog/cdp/execute", map[string]any{"cmd": command, "params": params})
+}
+
+// command sends a WebDriver command to the browser and returns its value.
+func (p *page) command(path string, params any) any {
+	p.t.Helper()
+	body, err := json.Marshal(params)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	resp, err := http.Post(p.session+path, "application/json", strings.NewReader(string(body)))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer struct{ Value any }
+	err = json.NewDecoder(resp.Body).Decode(&answer)
+	if err != nil || resp.StatusCode != 200 {
+		p.t.Fatalf("%s %.300s: %s, %v, %.300v", path, body, resp.Status, err, answer.Value)
+	}
+	return answer.Value
+}
+
+// startBrowser starts a browser and returns the URL of its session. It skips the
+// test if there is no ChromeDriver.
+func startBrowser(t *testing.T) string {
+	t.Helper()
+	driver := exec.Command("chromedriver", "--port=0")
+	stdout, err := driver.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := driver.Start(); err != nil {
+		t.Skipf("the page cannot be tested: %v", err)
+	}
+	var base string
+	t.Cleanup(func() {
+		if base == "" {
+			driver.Process.Kill()
+		} else if resp, err := http.Get(base + "/shutdown"); err == nil {
+			resp.Body.Close()
+		}
+		io.Copy(io.Discard, stdout)
+		driver.Wait()
+	})
+	lines := bufio.NewScanner(stdout)
+	for base == "" && lines.Scan() {
+		if _, port, ok := strings.Cut(lines.Text(), "started successfully on port "); ok {
+			base = "http://127.0.0.1:" + strings.TrimSuffix(port, ".")
+		}
+	}
+	if base == "" {
+		t.Fatal("chromedriver ended before it was ready")
+	}
+
+	p := &page{t: t, session: base + "/session"}
+	session := p.command("", json.RawMessage(`{
+		"capabilities": {
+			"alwaysMatch": {
+				"goog:loggingPrefs": {"browser": "ALL"},
+				"timeouts": {"script": 60000},
+				"goog:chromeOptions": {
+					"args": [
+						"--headless",
+						"--no-sandbox",
+						"--disable-gpu",
+						"--disable-lcd-text",
+						"--hide-scrollbars",
+						"--disable-background-networking"
+					]
+				}
+			}
+		}
+	}`)).(map[string]any)
+	p.session += "/" + session["sessionId"].(string)
+	p.devtools("Page.addScriptToEvaluateOnNewDocument", map[string]string{"source": spy})
+	p.devtools("Emulation.setFocusEmulationEnabled", `{"enabled": true}`)
+	return p.session
+}
+
+// buildService builds the service and returns the file of the program. It reads
+// the files that the program is made of, as go test runs a test again only if a
+// file has changed that the test itself has read.
+func buildService(t *testing.T) string {
+	t.Helper()
+	const format = `{{join .GoFiles " "}} {{join .EmbedFiles " "}} go.mod`
+	list, err := exec.Command("go", "list", "-f", format, "..").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range strings.Fields(string(list)) {
+		if _, err := os.ReadFile("../" + file); err != nil {
+			t.Fatal(err)
+		}
 	}
 	program := t.TempDir() + "/petstore"
 	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
@@ -327,169 +1421,34 @@ func build(t *testing.T) string {
 	return program
 }
 
-// desk is the page of a service in a browser: a headless Chromium, driven by W3C WebDriver.
-type desk struct {
-	*testing.T
-	browser, program, base string // the URL of the browser's session, the program, and the URL of the service
-	process                *os.Process
-}
-
-func (d *desk) serve(addr string) *desk {
-	cmd := exec.Command(d.program, "-addr", addr)
+// startService starts the service at an address, with an empty store.
+func (p *page) startService(addr string) {
+	p.t.Helper()
+	cmd := exec.Command(p.program, "-addr", addr)
 	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+key)
-	stdout, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		d.Fatal(err)
-	}
-	d.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	line, _ := bufio.NewReader(stdout).ReadString('\n')
-	d.process, d.base = cmd.Process, strings.TrimSuffix(line, "/v1\n")
-	return d
-}
-
-// spy runs before the page's script. It notes when the page polls, counts changes, lets tests answer instead
-// of the service, and makes the page poll ten times a second, and be patient with a busy machine.
-const spy = `
-	Object.assign(window, {instead: null, polls: [], changes: 0, patient: true});
-	const send = fetch, later = setTimeout, pauses = {1000: () => 100, 1800: () => patient ? 60_000 : 1800};
-	window.fetch = async (path, init) => (path === "/__admin/requests" && polls.push(Date.now()),
-		instead?.(path, init) || send(path, init));
-	window.setTimeout = (act, pause, ...rest) => later(act, pauses[pause]?.() ?? pause, ...rest);
-	new MutationObserver(all => { changes += all.length; }).observe(document,
-		{subtree: true, childList: true, attributes: true, characterData: true});
-	window.$ = selector => document.querySelector(selector);
-	window.$$ = selector => [...document.querySelectorAll(selector)];
-	window.box = element => element.getBoundingClientRect();
-	window.shown = one => one?.checkVisibility() ? one.innerText.replace(/\s+/g, " ") : "";
-	window.until = (isTrue, end = Date.now() + 30_000) => new Promise(done => { (function look() {
-		isTrue() ? done(true) : Date.now() > end ? done(false) : requestAnimationFrame(look); })(); });`
-
-// startBrowser returns the URL of a session. It skips the test where there is no ChromeDriver.
-func startBrowser(t *testing.T) string {
-	driver := exec.Command("chromedriver", "--port=0")
-	stdout, _ := driver.StdoutPipe()
-	if err := driver.Start(); err != nil {
-		t.Skip(err)
-	}
-	in, port := bufio.NewScanner(stdout), ""
-	for found := false; !found && in.Scan(); { // it ends if chromedriver does
-		_, port, found = strings.Cut(strings.TrimSuffix(in.Text(), "."), "started successfully on port ")
-	}
-	base := "http://127.0.0.1:" + port
-	t.Cleanup(func() { http.Get(base + "/shutdown"); io.Copy(io.Discard, stdout); driver.Wait() })
-	d := &desk{T: t, browser: base + "/session"}
-	wanted := json.RawMessage(`{"capabilities": {"alwaysMatch": {"goog:loggingPrefs": {"browser": "ALL"},
-		"timeouts": {"script": 60000}, "goog:chromeOptions": {"args": ["--headless", "--no-sandbox",
-		"--disable-gpu", "--disable-lcd-text", "--hide-scrollbars", "--disable-background-networking"]}}}}`)
-	d.browser += "/" + d.command("", wanted).(map[string]any)["sessionId"].(string)
-	d.devtools("Page.addScriptToEvaluateOnNewDocument", fmt.Sprintf(`{"source": %q}`, spy))
-	d.devtools("Emulation.setFocusEmulationEnabled", `{"enabled": true}`)
-	return d.browser
-}
-
-// command sends a command to the browser, and returns its value. devtools sends one of Chromium's own.
-func (d *desk) command(path string, params any) any {
-	body, _ := json.Marshal(params)
-	resp, err := http.Post(d.browser+path, "application/json", strings.NewReader(string(body)))
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		d.Fatal(err)
+		p.t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	var answer struct{ Value any }
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode != 200 {
-		d.Fatalf("%s %.300s: %v %.300v", path, body, err, answer.Value)
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
 	}
-	return answer.Value
-}
-
-func (d *desk) devtools(command, params string) any {
-	return d.command("/goog/cdp/execute", map[string]any{"cmd": command, "params": json.RawMessage(params)})
-}
-
-// run runs a script in the page, and returns what it returns, or what its promise brings.
-func (d *desk) run(script string, args ...any) any {
-	return d.command("/execute/sync", map[string]any{"script": script, "args": append([]any{}, args...)})
-}
-
-// open opens the page anew, at a path or fragment. The tab has forgotten the key, and the mouse is away.
-func (d *desk) open(path string) *desk {
-	d.run("try { sessionStorage.clear() } catch {}") // fails in an empty tab
-	d.command("/url", map[string]string{"url": "about:blank"})
-	d.command("/url", map[string]string{"url": d.base + path})
-	d.devtools("Input.dispatchMouseEvent", `{"type": "mouseMoved", "x": 1, "y": 1}`)
-	return d
-}
-
-// window sets the size of the window, in pixels, and the color scheme, light or dark.
-func (d *desk) window(width, height int, scheme string) *desk {
-	d.devtools("Emulation.setDeviceMetricsOverride", fmt.Sprintf(
-		`{"width": %d, "height": %d, "deviceScaleFactor": 1, "mobile": false}`, width, height))
-	d.devtools("Emulation.setEmulatedMedia",
-		`{"features": [{"name": "prefers-color-scheme", "value": "`+scheme+`"}]}`)
-	return d
-}
-
-// until waits until an expression is true in the page, for 30 seconds at most.
-func (d *desk) until(expression string, args ...any) *desk {
-	d.Helper()
-	if d.run("return until(() => "+expression+")", args...) != true {
-		d.Fatalf("not true: %s %q in\n%.3000s", expression, args, d.run("return document.body.innerText"))
+	p.t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		p.t.Fatalf("the service did not start: %v", err)
 	}
-	return d
+	p.process = cmd.Process
+	p.base = strings.TrimSuffix(line, "/v1\n")
 }
 
-// see waits until an element shows a text or more, and gone until nothing of it is shown.
-func (d *desk) see(selector, text string) *desk {
-	d.Helper()
-	return d.until("$(arguments[0]) && shown($(arguments[0])).includes(arguments[1])", selector, text)
-}
-func (d *desk) gone(what string) *desk { d.Helper(); return d.until("!shown($(arguments[0]))", what) }
-
-// rows waits until the list has these rows, given as they begin: method, status, url, fault and reason.
-func (d *desk) rows(want ...string) *desk {
-	d.Helper()
-	return d.until(`((rows, want) => rows.length === want.length && rows.every((row, i) =>
-		["method", "status", "url", "tag", "why"].flatMap(name => [...row.getElementsByClassName(name)])
-		.map(part => part.textContent).join(" ").startsWith(want[i])))(
-		$$("#list li").filter(row => row.checkVisibility()), arguments[0])`, append([]string{}, want...))
-}
-
-// press clicks on the first button, row or link that has a text, once there is one.
-func (d *desk) press(text string) *desk {
-	d.until(`pressed = $$("button, summary, nav a").find(one => shown(one).includes(arguments[0]))`, text)
-	return d.element("pressed.scrollIntoView({block: 'center'}), pressed", "click", "{}")
-}
-
-// fill puts text into the field that has a label, or selects the option.
-func (d *desk) fill(label, text string) *desk {
-	d.run(`const [label, text] = arguments;
-		const field = $$("label").find(one => one.textContent.trim().startsWith(label)).control;
-		field.value = [...field.options ?? []].find(one => one.text === text)?.value ?? text;
-		field.dispatchEvent(new Event("input", {bubbles: true}));
-		field.dispatchEvent(new Event("change", {bubbles: true}))`, label, text)
-	return d
-}
-
-// element sends a command for an element of the page.
-func (d *desk) element(which, command, params string) *desk {
-	for _, id := range d.run("return " + which).(map[string]any) {
-		d.command("/element/"+id.(string)+"/"+command, json.RawMessage(params))
+// signal sends a signal to the service, such as "STOP".
+func (p *page) signal(name string) {
+	p.t.Helper()
+	if out, err := exec.Command("kill", "-"+name, fmt.Sprint(p.process.Pid)).CombinedOutput(); err != nil {
+		p.t.Fatalf("%v\n%s", err, out)
 	}
-	return d
-}
-
-// send is a request of another client, "GET /v1/pets", sent as it is written.
-func (d *desk) send(request, body string, headers ...string) *desk {
-	method, target, _ := strings.Cut(request, " ")
-	req, _ := http.NewRequest(method, d.base, strings.NewReader(body))
-	req.URL.Opaque = target
-	req.Header.Set("Authorization", "Bearer "+key)
-	for _, header := range headers {
-		name, value, _ := strings.Cut(header, ": ")
-		req.Header.Set(name, value)
-	}
-	if resp, err := http.DefaultClient.Do(req); err == nil { // no matter what comes of it
-		resp.Body.Close()
-	}
-	return d
 }
