@@ -85,7 +85,7 @@ class ClientTest {
         if (!new File("../../petstore").exists()) throw new IOException("run \"go build\" in ../.. first");
         var builder = new ProcessBuilder("../../petstore", "-addr", "127.0.0.1:0", "-stdin", "-log=false");
         builder.environment().put("PETSTORE_API_KEY", "test");
-        builder.redirectError(ProcessBuilder.Redirect.INHERIT); // on which petstore says why it cannot start
+        builder.redirectError(ProcessBuilder.Redirect.INHERIT); // petstore reports why it cannot start
         petstore = builder.start();
         base = petstore.inputReader().readLine();
         if (base == null) throw new IOException("petstore did not start; standard error says why");

@@ -62,7 +62,7 @@ class Client {
 async function start(t) {
   const petstore = spawn("../../petstore", ["-addr", "127.0.0.1:0", "-stdin", "-log=false"], {
     env: { ...process.env, PETSTORE_API_KEY: "test" },
-    stdio: ["pipe", "pipe", "inherit"], // on standard error, petstore says why it cannot start
+    stdio: ["pipe", "pipe", "inherit"], // on standard error, petstore reports why it cannot start
   });
   // petstore also stops when this process is killed, as that closes the pipe.
   t.after(() => petstore.kill("SIGKILL")); // vitest: t.onTestFinished(…)

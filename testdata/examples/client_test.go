@@ -108,8 +108,8 @@ func start(t *testing.T) petstore {
 	t.Parallel()
 	cmd := exec.Command("../../petstore", "-addr", "127.0.0.1:0", "-stdin", "-log=false")
 	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY=test")
-	cmd.Stderr = os.Stderr         // on which petstore says why it cannot start
-	stdin, err1 := cmd.StdinPipe() // petstore stops when this is closed, also when this process is killed
+	cmd.Stderr = os.Stderr         // petstore reports why it cannot start
+	stdin, err1 := cmd.StdinPipe() // closing it stops petstore, even if the test is killed
 	stdout, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
 		t.Fatal(err, `; run "go build" in ../.. first`)
@@ -119,7 +119,8 @@ func start(t *testing.T) petstore {
 	if err != nil {
 		t.Fatal("petstore did not start; standard error says why")
 	}
-	return petstore{t, strings.TrimSpace(base)}
+	base = strings.TrimSpace(base) // such as http://127.0.0.1:54321/v1
+	return petstore{t, base}
 }
 
 // do sends a request of the test itself, which is not recorded and to which no
