@@ -110,6 +110,7 @@ func testKey(p *page) {
 	p.waitText("#live", "Live")
 	p.waitHidden("#door")
 	p.waitHidden("#why")
+	p.waitTrue("document.activeElement === bar") // the button that had the focus is gone
 
 	// The tab remembers the key.
 	p.eval("location.reload()")
@@ -509,6 +510,7 @@ func testFilter(p *page) {
 		{filter: "pets GET", hits: "2 hits", rows: []string{"GET 404", "GET 200"}},
 		{filter: "-404 -post", hits: "1 hit", rows: []string{"GET 200"}},
 		{filter: "?y", hits: "Nothing matches"},
+		{filter: "failed", hits: "1 hit", rows: []string{"GET 404"}},
 		{filter: "SHOP body", hits: "1 hit", rows: []string{"POST 201"}},
 		{filter: `"id":`, hits: "2 hits", rows: []string{"GET 200", "POST 201"}},
 		{filter: "-", hits: "2 hits", rows: []string{"GET 404", "GET 200"}},
