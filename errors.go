@@ -39,8 +39,8 @@ const (
 	codeInvalidToken     = "invalid_token"     // 401: a wrong key, not a missing one (RFC 6750, section 3.1)
 )
 
-// newError returns an Error whose Code is the text of its status, or status_599
-// where HTTP has no text for it.
+// newError returns an Error whose Code is the text of its status in snake_case,
+// or "status_" and the number if the status has no standard text.
 func newError(status int, message string) Error {
 	text := cmp.Or(http.StatusText(status), fmt.Sprint("status ", status))
 	code := strings.NewReplacer(" ", "_", "'", "").Replace(strings.ToLower(text))
@@ -94,7 +94,9 @@ func orList(words []string) string {
 // Error with this code.
 func parseInteger(code, name, given string, least, most int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
-	isMinusZero := given == "-0" && least < 0 // valid in JSON, but FormatInt returns "0"
+	// -0 is valid JSON. It is an integer below 0 only in its spelling, so it is
+	// accepted where integers below 0 are.
+	isMinusZero := given == "-0" && least < 0
 	isJSON := isMinusZero || strconv.FormatInt(n, 10) == given
 	if err == nil && isJSON && least <= n && n <= most {
 		return n, nil
@@ -121,17 +123,18 @@ func integerParameter(given url.Values, name string, fallback, least, most int64
 //
 // A request with a fault takes these steps:
 //
-//   - It waits for the delay. A client that leaves then has changed nothing.
-//   - It runs the operation, unless the code is a status, whose Error is then
-//     the answer, or hangup or rst.
+//   - It waits for -latency and for the delay. A client that leaves then has not
+//     changed the pets, but its request counts.
+//   - It runs the operation. A status answers with its Error instead; hangup and
+//     rst skip the operation.
 //   - It waits for the answer-delay.
 //   - It sends the answer, or what the code makes of it. The constants below
 //     describe the codes.
 //
-// Every wait ends early when the process stops, when a reset replaces the world
-// and, for a standing fault, when it is replaced or deleted. Then a delayed
-// request goes on, a stalled connection is closed, and the rest of a drip is
-// sent at once.
+// Every wait ends early when the process stops or when a reset replaces the
+// world; the waits of a standing fault also end when it is replaced or deleted.
+// A delayed request then goes on to its next step, a stalled connection is
+// closed, and the rest of a drip is sent at once.
 //
 // In handlers.go, applyFault takes the first two steps, and finish the others.
 type fault struct {
@@ -377,7 +380,7 @@ func (f *standingFault) next(operation string) fault {
 	if s.Matched <= s.Skip || usedUp {
 		return fault{}
 	}
-	next := f.faults[s.Applied%int64(len(f.faults))]
+	next := f.faults[s.Applied%int64(len(f.faults))] // a single fault is repeated; a list ends with Times
 	s.Applied++
 	return next
 }

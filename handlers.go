@@ -30,7 +30,7 @@ import (
 type service struct {
 	key      string
 	seed     *store          // the pets of a new world; must not be modified
-	latency  time.Duration   // delays requests under /v1 that have the key, except those of observers
+	latency  time.Duration   // delays requests under /v1, except those with a Petstore-Observer header
 	stopping <-chan struct{} // closed when the process is to end
 	log      *slog.Logger
 	current  atomic.Pointer[world] // the world of new requests
@@ -46,7 +46,7 @@ func newService(key string, seed *store, latency time.Duration, stopping <-chan 
 // route maps requests to an operation.
 type route struct {
 	operation  string      // the name of the operation in api/openapi.json, if it has one
-	pattern    string      // for http.ServeMux; empty for the fallback
+	pattern    string      // for http.ServeMux
 	parameters []string    // of the query
 	headers    http.Header // on all answers, once the key and the body have been accepted
 	do         func(*exchange) error
@@ -54,7 +54,7 @@ type route struct {
 
 // isFallback reports whether the route is that of the requests that no other
 // route matches.
-func (rt route) isFallback() bool { return rt.pattern == "" }
+func (rt route) isFallback() bool { return rt.pattern == fallbackPattern }
 
 // routes are the routes of the service. A path has the methods that are listed
 // here, and HEAD where it has GET.
@@ -92,7 +92,10 @@ func (s *service) handler() http.Handler {
 	for _, rt := range routes {
 		mux.Handle(rt.pattern, s.handle(rt))
 	}
-	fallback := s.handle(route{do: func(x *exchange) error { return refuse(x, mux) }})
+	fallback := s.handle(route{
+		pattern: fallbackPattern,
+		do:      func(x *exchange) error { return refuse(x, mux) },
+	})
 	mux.Handle(fallbackPattern, fallback)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isClean(r.URL) {
@@ -220,16 +223,16 @@ func (x *exchange) serve() (err error) {
 // Errors for which the connection is closed without an answer.
 var (
 	errClientLeft = errors.New("the client left before its answer")
-	errHangup     = errors.New("the fault skips the operation and the answer")
+	errNoAnswer   = errors.New("the fault skips the operation and the answer")
 )
 
 // fail turns an error into the answer. An error that is neither an Error nor one
-// of errClientLeft and errHangup is a bug: its text goes to the log, and not to
+// of errClientLeft and errNoAnswer is a bug: its text goes to the log, and not to
 // the client.
 func (x *exchange) fail(err error) {
 	var e Error
 	switch {
-	case errors.Is(err, errHangup):
+	case errors.Is(err, errNoAnswer):
 		x.drop()
 		return
 	case errors.Is(err, errClientLeft):
@@ -269,8 +272,8 @@ func (x *exchange) isUnder(root string) bool {
 	return x.r.URL.Path == root || strings.HasPrefix(x.r.URL.Path, root+"/")
 }
 
-// isObserver reports whether the client asks to leave no trace, as the page does.
-// Its request is not recorded, and neither -latency nor faults apply to it.
+// isObserver reports whether the client asks not to be recorded, as the page
+// does. Neither -latency nor faults apply to its request.
 func (x *exchange) isObserver() bool {
 	return len(x.r.Header.Values("Petstore-Observer")) > 0
 }
@@ -323,10 +326,10 @@ func (x *exchange) refuseBody() error {
 	return newError(413, message)
 }
 
-// wait blocks for d. It returns earlier if until is closed, which may be nil, if
-// the world of the request is replaced, or if the process is to end. It returns
-// errClientLeft if the client closes the connection, or its sending half, and
-// nil otherwise.
+// wait blocks for d, or until one of these happens: until is closed, the world of
+// the request is replaced, the process is to end, or the client closes the
+// connection or its sending half. It returns errClientLeft in the last case, and
+// nil otherwise. A nil until is never closed.
 func (x *exchange) wait(d time.Duration, until <-chan struct{}) error {
 	if d == 0 {
 		return nil
@@ -362,8 +365,8 @@ func (x *exchange) applyFault() error {
 	if x.fault.status != 0 {
 		return simulatedError(x.fault, x.w.Header())
 	}
-	if faultKinds[x.fault.Code].skip {
-		return errHangup
+	if faultKinds[x.fault.Code].noOperation {
+		return errNoAnswer
 	}
 	return nil
 }
@@ -407,7 +410,7 @@ func simulatedError(f fault, h http.Header) Error {
 // meant as a PUT fails.
 func (x *exchange) parseQuery() error {
 	rt := x.route
-	if x.r.URL.RawQuery == "" || rt.isFallback() { // a wrong path or method is reported first
+	if x.r.URL.RawQuery == "" || rt.isFallback() { // refuse reports the path or the method instead
 		return nil
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
@@ -616,7 +619,7 @@ func setFault(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	// Encode first: once the fault stands, other requests change its counters.
+	// Encode first: once the fault is installed, other requests change its counters.
 	x.replyJSON(200, encodeJSON(f.snapshot()))
 	x.world.setStanding(f)
 	return nil
@@ -698,21 +701,21 @@ func (x *exchange) finish() {
 
 // faultKind is how a fault with one of faultCodes works.
 type faultKind struct {
-	// skip means that there is neither an operation nor an answer.
-	skip bool
+	// noOperation means that the operation is skipped and no answer is sent.
+	noOperation bool
 	// alter, if it is not nil, changes or drops the answer before it is recorded.
 	alter func(*exchange)
-	// send sends the body. If it is nil, the body is sent at once. It is called
-	// even if there is nothing to send, as a stall is silent and rst resets the
-	// connection in any case.
+	// send sends the body. If it is nil, the body is sent at once. The body is nil
+	// for HEAD and if the answer is dropped: even then, a stall has to wait, and
+	// rst has to reset the connection.
 	send func(x *exchange, body []byte)
 }
 
 // faultKinds has each of faultCodes. A fault with a status or without a code has
 // the zero faultKind.
 var faultKinds = map[string]faultKind{
-	faultHangup:   {skip: true},
-	faultRST:      {skip: true, send: (*exchange).resetConnection},
+	faultHangup:   {noOperation: true},
+	faultRST:      {noOperation: true, send: (*exchange).resetConnection},
 	faultLost:     {alter: (*exchange).drop},
 	faultTruncate: {alter: (*exchange).dropUnlessHalf, send: (*exchange).sendHalf},
 	faultStall:    {alter: (*exchange).dropUnlessHalf, send: (*exchange).stall},
@@ -720,7 +723,8 @@ var faultKinds = map[string]faultKind{
 	faultHTML:     {alter: (*exchange).replyAsGateway},
 }
 
-// dropUnlessHalf drops an answer without a body that could be halved.
+// dropUnlessHalf drops the answer if its body is too short to be halved, or is
+// not sent because the method is HEAD.
 func (x *exchange) dropUnlessHalf() {
 	if x.r.Method == "HEAD" || len(x.answer) < 2 {
 		x.drop()
@@ -751,7 +755,7 @@ func (x *exchange) deliver(kind faultKind) {
 	}
 	if kind.send != nil {
 		kind.send(x, body)
-	} else if len(body) > 0 { // an empty Write would send the headers of a 200
+	} else if len(body) > 0 { // for a dropped answer, even an empty Write would begin a 200
 		x.w.Write(body)
 	}
 }

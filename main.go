@@ -165,7 +165,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 			opts.latency, err = parseLatency(text)
 			return err
 		})
-	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends, such as when a test ends")
+	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends, for example because the test that started it has ended")
 	// The help of a BoolVar would show a default that depends on the terminal.
 	flags.BoolFunc("log", "log every request; the default is to do so only on a terminal",
 		func(text string) (err error) {
@@ -335,7 +335,8 @@ func newServer(s *service) *http.Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second, // for the headers and the body
 		// After the headers, the body may take 15 s, -latency, delay and
-		// answer-delay 30 s each, and a drip 9 s.
+		// answer-delay 30 s each, and a drip 9 s. A stall waits after its last
+		// write.
 		WriteTimeout:   2 * time.Minute,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 60 << 10, // 64 KiB with the 4 KiB that net/http adds

@@ -169,8 +169,8 @@ type storedPet struct {
 	json []byte
 }
 
-// The size of a store is bounded. A pet counts as its JSON and petCost,
-// which is about what the map and the slices need for it.
+// The size of a store is bounded. The size of a pet is the length of its JSON
+// and petCost, which is about what the map and the slices need for it.
 const (
 	maxSize = 256 << 20 // bytes
 	petCost = 128       // bytes
@@ -256,8 +256,8 @@ func (s *store) list(status PetStatus, after int64, limit int) (page []*storedPe
 	return slices.Clone(pets[first:end]), end < len(pets)
 }
 
-// maxSeedID is the largest id in a seed. It leaves more ids than a store can use
-// up.
+// maxSeedID is the largest id in a seed. More ids are above it than a store can
+// hold, so lastID cannot overflow.
 const maxSeedID = 1 << 62
 
 // readSeed returns a new store with the pets of a JSON array. A pet without an
