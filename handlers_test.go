@@ -467,77 +467,109 @@ func TestFaultCodes(t *testing.T) {
 			{name: "create", request: "POST /v1/pets " + newPet, want: tt.create},
 			{name: "refused", request: "POST /v1/pets {}", want: tt.refused},
 		} {
-			for _, end := range []string{"reset", "stop"} {
-				t.Run(fmt.Sprint(tt.code, "/", r.name, "/Prefer/", end), func(t *testing.T) {
+			for _, how := range []string{
+				"Prefer/reset", "Prefer/stop",
+				"standing/reset", "standing/stop", "standing/delete", "standing/replace",
+			} {
+				kind, end, _ := strings.Cut(how, "/")
+				c := faultCase{
+					faultTest:  tt,
+					request:    r.request,
+					want:       r.want,
+					isStanding: kind == "standing",
+					end:        end,
+				}
+				t.Run(fmt.Sprint(tt.code, "/", r.name, "/", how), func(t *testing.T) {
 					t.Parallel()
-					request, want := r.request+"\nPrefer: code="+tt.code, r.want
-					if want != connClosed && want != connReset {
-						want += "\nPreference-Applied: code=" + tt.code
-					}
-					testFault(t, tt, "", request, want, end)
-				})
-			}
-			for _, end := range []string{"reset", "stop", "delete", "replace"} {
-				t.Run(fmt.Sprint(tt.code, "/", r.name, "/standing/", end), func(t *testing.T) {
-					t.Parallel()
-					testFault(t, tt, tt.code, r.request, r.want, end)
+					testFault(t, c)
 				})
 			}
 		}
 	}
 }
 
-// testFault sends a request to a service with pet1 and, if standing is not
-// empty, a standing fault with that code. It checks the response, and what the
-// service has before and after the fault ends.
-func testFault(t *testing.T, tt faultTest, standing, request, want, end string) {
-	method, _, _ := strings.Cut(request, " ")
-	withBody := strings.SplitN(request, "\n", 2)[0] // without the Prefer header
+// faultCase is a request that gets a fault, and what ends the fault.
+type faultCase struct {
+	faultTest
+	request    string // without a Prefer header
+	want       string // its response, without Preference-Applied
+	isStanding bool   // whether the standing fault has the code, or a Prefer header
+	end        string // for endFault
+}
+
+// testFault sends the request to a service with pet1. It checks the response,
+// and what the service has before and after the fault ends.
+func testFault(t *testing.T, c faultCase) {
 	stopping := make(chan struct{})
 	svc := newTestService(newTestStore(t, "["+newPet+"]"))
 	svc.stopping = stopping
 	s := startService(t, svc)
-	plain := s.do(t, strings.Replace(withBody, "HEAD", "GET", 1))
+	unfaulted := s.do(t, strings.Replace(c.request, "HEAD", "GET", 1))
 	s.expect(t, "POST /__admin/reset", "204")
-	if standing != "" {
-		s.do(t, "PUT /__admin/fault?code="+standing)
+	if c.isStanding {
+		s.do(t, "PUT /__admin/fault?code="+c.code)
 	}
 
+	request, want := c.sent()
 	begin := time.Now()
 	conn := s.send(t, request)
-	// A HEAD under drip has no body to be sent in pieces. Under stall it has no
-	// half, but the same silence.
-	isHeld := tt.code == faultStall || tt.code == faultDrip && method != "HEAD"
-	if !isHeld {
+	if !c.isHeld() {
 		conn.read().check(t, request, want)
 	}
-	got := s.journal(t, 1)[0]
+	got := withoutTimes(s.journal(t, 1)[0])
 	pets := s.do(t, "GET /v1/pets"+observer).body
-	endFault(t, s, end, stopping)
-	if isHeld {
+	endFault(t, s, c.end, stopping)
+	if c.isHeld() {
 		conn.read().check(t, request, want)
 		if took := time.Since(begin); took >= wholeDrip {
 			t.Errorf("%s: took %v, want the response when the fault ends", request, took)
 		}
 	}
 
-	wantEntry := entryOf(withBody, statusIn(want))
-	wantEntry.Fault = "code=" + tt.code
-	wantEntry.Answer, wantEntry.Error = tt.journalAnswer, tt.journalError
-	if tt.performed {
-		wantEntry.Answer = cmp.Or(tt.journalAnswer, plain.body)
-		wantEntry.Error = plain.error().Message
-	}
-	equal(t, "the journal's entry of "+request, withoutTimes(got), wantEntry)
-	isCreated := tt.performed && plain.status == 201
-	equal(t, "pet 2 is in the store after "+request, strings.Contains(pets, `"id":2`), isCreated)
-	if end == "reset" {
+	equal(t, "the journal's entry of "+request, got, c.wantEntry(unfaulted))
+	equal(t, "pet 2 is in the store after "+request,
+		strings.Contains(pets, `"id":2`), c.performed && unfaulted.status == 201)
+	if c.end == "reset" {
 		s.expect(t, "GET /__admin/requests", emptyJournal)
 		s.expect(t, "GET /v1/pets", list1)
 	}
-	if end == "reset" || end == "delete" {
+	if c.end == "reset" || c.end == "delete" {
 		s.expect(t, "GET /__admin/fault", "200 {}")
 	}
+}
+
+// sent returns the request as it is sent, and its response. Without a standing
+// fault, the request asks for the fault, and a response confirms it.
+func (c faultCase) sent() (request, want string) {
+	if c.isStanding {
+		return c.request, c.want
+	}
+	request, want = c.request+"\nPrefer: code="+c.code, c.want
+	if want != connClosed && want != connReset {
+		want += "\nPreference-Applied: code=" + c.code
+	}
+	return request, want
+}
+
+// isHeld reports whether the response is complete only when the fault ends. A
+// HEAD under drip has no body to be sent in pieces. Under stall it has no half,
+// but the same silence.
+func (c faultCase) isHeld() bool {
+	return c.code == faultStall || c.code == faultDrip && !strings.HasPrefix(c.request, "HEAD")
+}
+
+// wantEntry returns what the journal has of the request. unfaulted is the
+// response without the fault, which the entry shows if the operation is
+// performed.
+func (c faultCase) wantEntry(unfaulted response) entry {
+	e := entryOf(c.request, statusIn(c.want))
+	e.Fault = "code=" + c.code
+	e.Answer, e.Error = c.journalAnswer, c.journalError
+	if c.performed {
+		e.Answer = cmp.Or(c.journalAnswer, unfaulted.body)
+		e.Error = unfaulted.error().Message
+	}
+	return e
 }
 
 // wholeDrip is how long the service takes to send a body in ten pieces.
