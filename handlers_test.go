@@ -1981,7 +1981,7 @@ func TestMessages(t *testing.T) {
 			want: "this is not the API key that the service was started with"},
 		{request: "GET /v1/store/orders",
 			want: "the contract names this operation without its payload"},
-		{request: "BREW /v1/pets", want: "this path allows GET, HEAD, POST only"},
+		{request: "BREW /v1/pets", want: "this path allows " + allow("/v1/pets") + " only"},
 		{request: "GET /v1/pets/",
 			want: "no such path: /v1/pets/; the API is at /v1/pets, without a slash at the end; " +
 				"there are also /__admin/reset, /__admin/fault and /__admin/requests, " +
@@ -2007,7 +2007,7 @@ func TestMessages(t *testing.T) {
 			want: "status is empty; it must be available, pending or sold"},
 		{request: "GET /v1/pets?%zz", want: `the query is malformed: invalid URL escape "%zz"`},
 		{request: "PUT /__admin/fault?code=503&operation=",
-			want: "operation is empty; it must be listPets, createPet or getPet"},
+			want: "operation is empty; it must be " + orList(faultOperations)},
 		{request: "PUT /__admin/fault?delay=x",
 			want: "delay is x; it must be a number of seconds from 0 to 30, such as 2 or 0.5"},
 		{request: "PUT /__admin/fault?skip=1&times=1&retry-after=5",
@@ -2153,25 +2153,22 @@ func TestPathsAndMethods(t *testing.T) {
 		/v1//pets /v1/./pets /v1/../v1/pets
 		/__admin /__admin/ /__admin/reset/ /__admin//requests /__admin/fault/.`) {
 		s.expect(t, "POST "+path+"?%zz", "404 not_found: no such path: …")
-		s.expect(t, "BREW "+path+"?%zz", "404 not_found: no such path: …")
 	}
+	s.expect(t, "BREW /v1x", "404 not_found: no such path: …")
 	s.withKey("").expect(t, "GET /v1x", "404 not_found") // not under /v1, so it needs no key
 	s.expect(t, "GET /v1/store/orders", "501 not_implemented")
 
-	for _, tt := range []struct{ path, methods string }{
-		{path: "/v1/pets", methods: "GET, HEAD, POST"},
-		{path: "/v1/pets/1", methods: "GET, HEAD"},
-		{path: "/v1/pets/1%2F", methods: "GET, HEAD"},
-		{path: "/v1/store/orders", methods: "GET, HEAD"},
-		{path: "/", methods: "GET, HEAD"},
-		{path: "/healthz", methods: "GET, HEAD"},
-		{path: "/__admin/reset", methods: "POST"},
-		{path: "/__admin/fault", methods: "DELETE, GET, HEAD, PUT"},
-		{path: "/__admin/requests", methods: "DELETE, GET, HEAD"},
-	} {
-		for _, method := range []string{"BREW", "PATCH", "get"} {
-			s.expect(t, method+" "+tt.path+"?%zz {}", "405 method_not_allowed\nAllow: "+tt.methods)
-		}
+	const refused = "405 method_not_allowed\nAllow: "
+	paths := map[string]bool{"/v1/pets/1%2F": true}
+	for _, rt := range routes {
+		_, path, _ := strings.Cut(exampleOf(rt.pattern), " ")
+		paths[path] = true
+	}
+	for path := range paths {
+		s.expect(t, "BREW "+path+"?%zz {}", refused+allow(path))
+	}
+	for _, method := range []string{"PATCH", "get"} {
+		s.expect(t, method+" /__admin/fault", refused+"DELETE, GET, HEAD, PUT")
 	}
 
 	// An encoded slash is a part of the petId, unless it is all of it.
@@ -2185,18 +2182,36 @@ func TestPathsAndMethods(t *testing.T) {
 	}
 }
 
-// A route such as GET /v1/pets/count can be added without a conflict.
+// allow returns the header Allow for a path, from the routes.
+func allow(path string) string {
+	var methods []string
+	for _, rt := range routes {
+		method, pattern, _ := strings.Cut(strings.TrimSuffix(rt.pattern, "{$}"), " ")
+		pattern = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(pattern, "*")
+		if ok, _ := filepath.Match(pattern, path); !ok {
+			continue
+		}
+		methods = append(methods, method)
+		if method == "GET" {
+			methods = append(methods, "HEAD")
+		}
+	}
+	slices.Sort(methods)
+	return strings.Join(slices.Compact(methods), ", ")
+}
+
+// A route such as GET /v1/pets/test can be added without a conflict.
 func TestNewRoute(t *testing.T) {
-	addRoute(t, route{pattern: "GET /v1/pets/count", do: func(x *exchange) error {
+	addRoute(t, route{pattern: "GET /v1/pets/test", do: func(x *exchange) error {
 		x.replyJSON(200, []byte("1"))
 		return nil
 	}})
 	s := startServer(t, "-seed", tempFile(t, "["+newPet+"]"))
-	s.expect(t, "GET /v1/pets/count", "200 1")
-	s.expect(t, "HEAD /v1/pets/count", "200")
-	s.expect(t, "POST /v1/pets/count", "405 method_not_allowed\nAllow: GET, HEAD")
+	s.expect(t, "GET /v1/pets/test", "200 1")
+	s.expect(t, "HEAD /v1/pets/test", "200")
+	s.expect(t, "BREW /v1/pets/test", "405 method_not_allowed\nAllow: "+allow("/v1/pets/test"))
 	s.expect(t, "GET /v1/pets/1", "200 "+pet1+deprecated)
-	s.expect(t, "GET /v1/pets/counts", "400 invalid_parameter: petId is counts;…"+deprecated)
+	s.expect(t, "GET /v1/pets/tests", "400 invalid_parameter: petId is tests;…"+deprecated)
 }
 
 // Only the first of several errors is reported, in the order of the reference.
