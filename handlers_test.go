@@ -2467,20 +2467,25 @@ func TestBugs(t *testing.T) {
 }
 
 // A full store refuses creates with a 507, and refuses a seed. Everything else
-// goes on.
+// goes on. Each pet counts as its JSON and petCost.
 func TestFullStore(t *testing.T) {
 	almostFull := newStore()
 	almostFull.size = maxSize - petCost - int64(len(pet1))
-	s := startService(t, newTestService(almostFull))
+	svc := newTestService(almostFull)
+	s := startService(t, svc)
 	const full = "507 insufficient_storage: the store is full; its limit is 268435456 bytes"
 	s.expect(t, `POST /v1/pets {"name":"ab","categoryId":1}`, full)
 	for range 2 {
 		s.expect(t, "POST /v1/pets "+newPet, created1)
+		equal(t, "the size of the full store", svc.current.Load().pets.size, maxSize)
 		s.expect(t, "POST /v1/pets "+newPet, full)
 		s.expect(t, "GET /v1/pets", list1)
 		s.expect(t, "POST /__admin/reset", "204")
 	}
 
+	const rex = `{"id":7,"name":"é<","categoryId":-1,"status":"sold"}`
+	equal(t, "the size of a store with pet1 and "+rex,
+		newTestStore(t, "["+rex+","+pet1+"]").size, int64(len(rex+pet1)+2*petCost))
 	seed := almostFull.clone()
 	if err := seed.putSeed([]byte(newPet)); err != nil {
 		t.Errorf("a pet of a seed that fits: got the error %v, want none", err)
