@@ -2780,8 +2780,7 @@ func TestStdin(t *testing.T) {
 // The table of routes, api/openapi.json and TestModel have the same operations.
 // The schemas have the members of the structs.
 func TestRegistries(t *testing.T) {
-	const openapi, theRoutes = "api/openapi.json", "the table of routes"
-	api := readOpenAPI(t)
+	api, operations := readOpenAPI(t), routedOperations()
 	var described, deprecated []string
 	for pattern, op := range api.operations {
 		described = append(described, pattern+" "+op.OperationID)
@@ -2794,7 +2793,7 @@ func TestRegistries(t *testing.T) {
 			deprecated = append(deprecated, op.OperationID)
 		}
 	}
-	var routed, operations, withHeaders []string
+	var routed, withHeaders []string
 	undescribed := []string{"GET /v1/store/orders", "GET /healthz", "GET /openapi.json", "GET /{$}"}
 	for _, rt := range routes {
 		if !slices.Contains(undescribed, rt.pattern) {
@@ -2803,17 +2802,14 @@ func TestRegistries(t *testing.T) {
 		for _, name := range rt.parameters {
 			routed = append(routed, rt.pattern+"?"+name)
 		}
-		if rt.operation != "" && strings.Contains(rt.pattern, " /v1/") {
-			operations = append(operations, rt.operation)
-		}
 		if rt.headers != nil {
 			withHeaders = append(withHeaders, rt.operation)
 		}
 	}
-	sameNames(t, openapi, described, theRoutes, routed)
-	sameNames(t, "deprecated in "+openapi, deprecated, "the routes with headers", withHeaders)
+	sameNames(t, openAPIFile, described, theRoutes, routed)
+	sameNames(t, "deprecated in "+openAPIFile, deprecated, "the routes with headers", withHeaders)
 	sameNames(t, "faultKinds", keys(faultKinds), "faultCodes", faultCodes)
-	sameNames(t, "newPetMembers", newPetMembers, "NewPet", members(NewPet{}))
+	sameNames(t, "newPetMembers", newPetMembers, "the struct NewPet", members(NewPet{}))
 	sameNames(t, "faultOperations", faultOperations, theRoutes, operations)
 	sameNames(t, "modelSteps", keys(modelSteps), theRoutes, operations)
 
@@ -2848,6 +2844,39 @@ func TestRegistries(t *testing.T) {
 		properties := keys(api.resolve(api.schemas[tt.schema]).Properties)
 		structName := fmt.Sprintf("%T", tt.value)
 		sameNames(t, "the schema "+tt.schema, properties, structName, members(tt.value))
+	}
+}
+
+// theRoutes names the table of routes in failures.
+const theRoutes = "the table of routes"
+
+// routedOperations returns the names of the operations under /v1, in the order
+// of the routes.
+func routedOperations() []string {
+	var operations []string
+	for _, rt := range routes {
+		if rt.operation != "" && strings.Contains(rt.pattern, " /v1/") {
+			operations = append(operations, rt.operation)
+		}
+	}
+	return operations
+}
+
+// A create knows each property that api/openapi.json gives NewPet, and answers
+// with it. The schemas have the types that the service has.
+func TestNewPetSchema(t *testing.T) {
+	api := readOpenAPI(t)
+	sent := api.newPet(t)
+	request := "POST /v1/pets " + string(encodeJSON(sent))
+	r := startServer(t).do(t, request)
+	if r.status != 201 {
+		t.Fatalf("%s:\n got %s\nwant 201, as the value of each property is of its type in %s",
+			request, r, openAPIFile)
+	}
+	api.checkBody(t, api.operations["POST /v1/pets"].Responses["201"], request, r)
+	returned, _ := parseBody(r.body).(map[string]any)
+	for name, value := range sent {
+		equal(t, name+" in the answer to "+request, returned[name], value)
 	}
 }
 
@@ -2925,6 +2954,25 @@ func TestOpenAPI(t *testing.T) {
 			})
 		}
 	}
+}
+
+// newPet returns a NewPet with a value for each property of the schema.
+func (api openAPIDescription) newPet(t testing.TB) map[string]any {
+	t.Helper()
+	values := map[string]any{"string": "x", "integer": 7.0, "number": 0.5, "boolean": true}
+	pet := map[string]any{}
+	for name, property := range api.schemas["NewPet"].Properties {
+		property = api.resolve(property)
+		pet[name] = values[property.Type]
+		if property.Enum != nil {
+			pet[name] = property.Enum[0]
+		}
+		if pet[name] == nil {
+			t.Fatalf("%s: got the type %q of %s in NewPet, want one of %q",
+				openAPIFile, property.Type, name, keys(values))
+		}
+	}
+	return pet
 }
 
 // exampleOf returns a request, or its target, for the pattern of a route. For
@@ -3097,6 +3145,8 @@ func (api openAPIDescription) validate(what string, s *schema, value any) error 
 		isAllowed = (s.Type == "number" || s.Type == "integer" && v == math.Trunc(v)) &&
 			(s.Minimum == nil || v >= *s.Minimum) &&
 			(s.Maximum == nil || v <= *s.Maximum)
+	case bool:
+		isAllowed = s.Type == "boolean"
 	case []any:
 		isAllowed = s.Type == "array" && (s.MaxItems == nil || len(v) <= *s.MaxItems)
 		for i, element := range v {
@@ -3444,6 +3494,9 @@ func testDocumentedOperations(t *testing.T) {
 
 // kindOf returns the name that the contract has for what a body is.
 func kindOf(body string) string {
+	if body == "" {
+		return "none"
+	}
 	switch value := parseBody(body).(type) {
 	case []any:
 		return "Pets"
@@ -3458,36 +3511,29 @@ func kindOf(body string) string {
 
 // The operations in the table of README.
 func testReadmeOperations(t *testing.T) {
-	var inRoutes, inTest, inReadme []string
-	for _, rt := range routes {
-		if rt.operation != "" && strings.Contains(rt.pattern, " /v1") {
-			inRoutes = append(inRoutes, rt.operation)
-		}
-	}
+	var inTest, inReadme []string
 	for _, o := range documentedOperations {
 		inTest = append(inTest, o.name)
 	}
-	rows := map[string][]string{}
 	for _, row := range markdownTables(t, readmeFile, "## The API", 1)[0] {
 		name, _, _ := strings.Cut(row[0], ",")
 		inReadme = append(inReadme, name)
-		rows[name] = row
 	}
-	equal(t, "the operations in "+readmeFile, inReadme, inRoutes)
-	equal(t, "the operations in documentedOperations", inTest, inRoutes)
+	equal(t, "the operations in "+readmeFile, inReadme, routedOperations())
+	equal(t, "the operations in documentedOperations", inTest, routedOperations())
 	if t.Failed() {
 		return
 	}
 
 	for _, o := range documentedOperations {
-		row := rows[o.name]
+		row := readmeOperation(t, o.name)
 		r := startWithPets(t).do(t, o.succeeds)
 		request := o.method + " /v1" + o.path
 		equal(t, "the request of "+o.name+" in "+readmeFile, firstCode(t, row[1]), request)
 		equal(t, "the status of "+o.name+" in "+readmeFile, firstNumber(t, row[2]), int64(r.status))
 		for _, header := range codeSpans(row[2]) {
 			if r.header.Get(header) == "" {
-				t.Errorf("%s: got no header %s in the answer of %s, want one, as documented",
+				t.Errorf("%s has the header %s of %s, which the answer lacks",
 					readmeFile, header, o.name)
 			}
 		}
@@ -3495,6 +3541,18 @@ func testReadmeOperations(t *testing.T) {
 		equal(t, o.name+" is deprecated in "+readmeFile,
 			strings.Contains(row[0], "deprecated"), isDeprecated)
 	}
+}
+
+// readmeOperation returns the row of an operation in the table of README.
+func readmeOperation(t *testing.T, operation string) []string {
+	t.Helper()
+	for _, row := range markdownTables(t, readmeFile, "## The API", 1)[0] {
+		if name, _, _ := strings.Cut(row[0], ","); name == operation {
+			return row
+		}
+	}
+	t.Fatalf("%s has no row for %s", readmeFile, operation)
+	return nil
 }
 
 // parseBody returns the value of a body of JSON.
@@ -3525,8 +3583,7 @@ func testDocumentedListParameters(t *testing.T) {
 		inSection8 = append(inSection8, numbersIn(row[2])...)
 	}
 	equal(t, "the limits in section 8 of "+contractFile, inSection8, want)
-	listPetsRow := markdownTables(t, readmeFile, "## The API", 1)[0][0]
-	_, limit, _ := strings.Cut(listPetsRow[1], "`limit`")
+	_, limit, _ := strings.Cut(readmeOperation(t, "listPets")[1], "`limit`")
 	equal(t, "the bounds of limit in "+readmeFile, numbersIn(limit), want)
 
 	schema := openAPIParameters(t, "/pets", "get")["limit"]
@@ -3569,10 +3626,11 @@ func testDocumentedNewPet(t *testing.T) {
 	invalid := map[string][]any{ // values that each type does not have
 		"string":         {5, nil},
 		"integer, int64": {"7", 0.5, json.Number("9223372036854775808")},
+		"boolean":        {"true", 1},
 		"PetStatus":      {"lost", 1},
 	}
 	create := func(changed string, value any) string {
-		body := map[string]any{"name": "Rex", "categoryId": 7, "status": "sold"}
+		body := readOpenAPI(t).newPet(t)
 		if value == absent {
 			delete(body, changed)
 		} else {
@@ -3581,9 +3639,12 @@ func testDocumentedNewPet(t *testing.T) {
 		return "POST /v1/pets " + string(encodeJSON(body))
 	}
 
+	rows := markdownTables(t, contractFile, "## 2. Data", 3)[0]
+	names := firstCodes(t, rows)
+	sameNames(t, "NewPet in "+contractFile, names, "the struct NewPet", members(NewPet{}))
 	var required []string
-	for _, row := range markdownTables(t, contractFile, "## 2. Data", 3)[0] {
-		name, kind := firstCode(t, row[0]), row[1]
+	for i, row := range rows {
+		name, kind := names[i], row[1]
 		if invalid[kind] == nil {
 			t.Errorf("%s: got the type %q of %s, want one of %q",
 				contractFile, kind, name, keys(invalid))
@@ -3600,6 +3661,13 @@ func testDocumentedNewPet(t *testing.T) {
 	}
 	equal(t, "required of NewPet in "+openAPIFile,
 		stringsOf(openAPIValue(t, "components", "schemas", "NewPet", "required")), required)
+
+	_, inReadme, _ := strings.Cut(readmeOperation(t, "createPet")[1], " with ")
+	sameNames(t, "createPet in "+readmeFile, codeSpans(inReadme),
+		"the struct NewPet", members(NewPet{}))
+	inReadme, _, _ = strings.Cut(inReadme, "optionally")
+	sameNames(t, "required of createPet in "+readmeFile, codeSpans(inReadme),
+		contractFile, required)
 }
 
 // absent stands for a member that is left out.
@@ -3611,28 +3679,28 @@ func testDocumentedPetAndError(t *testing.T) {
 	tables := markdownTables(t, contractFile, "## 2. Data", 3)
 	inputRows, petRows, errorRows := tables[0], tables[1], tables[2]
 
-	created := parseBody(s.do(t, `POST /v1/pets {"name":"Rex","categoryId":7,"status":"sold"}`).body)
-	documented := firstCodes(t, slices.Concat(inputRows, petRows))
-	slices.Sort(documented)
-	equal(t, "the members of Pet in "+contractFile, documented, keys(created.(map[string]any)))
+	create := "POST /v1/pets " + string(encodeJSON(readOpenAPI(t).newPet(t)))
+	created := parseBody(s.do(t, create).body).(map[string]any)
+	sameNames(t, "Pet in "+contractFile, firstCodes(t, slices.Concat(inputRows, petRows)),
+		"the answer to "+create, keys(created))
 
-	refused := parseBody(s.do(t, "POST /v1/pets {}").body)
-	documented = firstCodes(t, errorRows)
-	equal(t, "required of Error in "+openAPIFile,
-		stringsOf(openAPIValue(t, "components", "schemas", "Error", "required")), documented)
-	slices.Sort(documented)
-	equal(t, "the members of Error in "+contractFile, documented, keys(refused.(map[string]any)))
+	refused := parseBody(s.do(t, "POST /v1/pets {}").body).(map[string]any)
+	sameNames(t, "Error in "+contractFile, firstCodes(t, errorRows),
+		"an answer with an Error", keys(refused))
+	sameNames(t, "required of Error in "+openAPIFile,
+		stringsOf(openAPIValue(t, "components", "schemas", "Error", "required")),
+		"an answer with an Error", keys(refused))
 
-	returned := maps.Clone(refused.(map[string]any))
-	returned["id"] = created.(map[string]any)["id"]
+	returned := maps.Clone(refused)
+	returned["id"] = created["id"]
 	for _, row := range slices.Concat(petRows, errorRows) {
 		equal(t, row[0]+" is required in "+contractFile, row[2], "yes")
-		want := "integer"
+		answered := "integer"
 		if _, ok := returned[firstCode(t, row[0])].(string); ok {
-			want = "string"
+			answered = "string"
 		}
-		kind, _, _ := strings.Cut(row[1], ",")
-		equal(t, "the type of "+row[0]+" in "+contractFile, kind, want)
+		documented, _, _ := strings.Cut(row[1], ",")
+		equal(t, "the type of "+row[0]+" in "+contractFile, documented, answered)
 	}
 }
 
@@ -3750,14 +3818,11 @@ func testDocumentedFaultParameters(t *testing.T) {
 		choices, bounds := codeSpans(row[1]), numbersIn(row[1])
 		switch {
 		case name == "code":
-		case choices != nil:
-			for _, choice := range choices {
-				compareStatus(t, s, referenceFile, request+choice, 200)
-			}
-			compareStatus(t, s, referenceFile, request+"x", 400)
-			equal(t, "the enum of "+name+" in "+openAPIFile, stringsOf(schemas[name]["enum"]), choices)
+		case name == "operation":
+			sameNames(t, referenceFile, choices, theRoutes, routedOperations())
+			sameNames(t, openAPIFile, stringsOf(schemas[name]["enum"]), theRoutes, routedOperations())
 		case len(bounds) == 0:
-			t.Errorf("%s: got %q as the values of %s, want choices or bounds",
+			t.Errorf("%s: got %q as the values of %s, want bounds",
 				referenceFile, row[1], name)
 		default:
 			least := bounds[0]
