@@ -3186,7 +3186,8 @@ const (
 )
 
 // The names, the numbers and the tables of the documents agree with what the
-// service does. Their sentences are not compared.
+// service does. Their sentences are not compared. In the failures, got is what a
+// document says, and want is what the service does.
 func TestDocuments(t *testing.T) {
 	t.Run("versions and dates", testDocumentedVersions)
 	t.Run("operations", testDocumentedOperations)
@@ -3351,9 +3352,7 @@ func sentStatus(t *testing.T, s *testServer, request string) int64 {
 // one that a document has.
 func compareStatus(t *testing.T, s *testServer, file, request string, documented int64) {
 	t.Helper()
-	if got := sentStatus(t, s, request); got != documented {
-		t.Errorf("%s: %s: got the status %d, want %d, as documented", file, request, got, documented)
-	}
+	equal(t, file+": the status of "+request, documented, sentStatus(t, s, request))
 }
 
 // The version of the interface, and the date of the removal of getPet.
@@ -3575,33 +3574,34 @@ func testDocumentedListParameters(t *testing.T) {
 		equal(t, row[0]+" is required in "+contractFile, row[2], "no")
 	}
 	least, most, fallback := probeLimit(t, s)
-	want := []int64{least, most, fallback}
-	equal(t, "the bounds of limit in "+contractFile, numbersIn(rows[0][3]), want)
+	answered := []int64{least, most, fallback}
+	equal(t, "the bounds of limit in "+contractFile, numbersIn(rows[0][3]), answered)
 
 	var inSection8 []int64
 	for _, row := range markdownTables(t, contractFile, "## 8. Limits", 1)[0] {
 		inSection8 = append(inSection8, numbersIn(row[2])...)
 	}
-	equal(t, "the limits in section 8 of "+contractFile, inSection8, want)
+	equal(t, "the limits in section 8 of "+contractFile, inSection8, answered)
 	_, limit, _ := strings.Cut(readmeOperation(t, "listPets")[1], "`limit`")
-	equal(t, "the bounds of limit in "+readmeFile, numbersIn(limit), want)
+	equal(t, "the bounds of limit in "+readmeFile, numbersIn(limit), answered)
 
 	schema := openAPIParameters(t, "/pets", "get")["limit"]
 	equal(t, "the bounds of limit in "+openAPIFile,
-		numbersIn(fmt.Sprintln(schema["minimum"], schema["maximum"], schema["default"])), want)
+		numbersIn(fmt.Sprintln(schema["minimum"], schema["maximum"], schema["default"])), answered)
 	equal(t, "maxItems of Pets in "+openAPIFile,
 		fmt.Sprint(openAPIValue(t, "components", "schemas", "Pets", "maxItems")), fmt.Sprint(most))
 
-	statuses := codeSpans(rows[1][3])
+	allowed := wordsAllowed(s.do(t, "GET /v1/pets?status=x"))
+	equal(t, "the values of status in "+contractFile, codeSpans(rows[1][3]), allowed)
 	equal(t, "the enum of PetStatus in "+openAPIFile,
-		stringsOf(openAPIValue(t, "components", "schemas", "PetStatus", "enum")), statuses)
-	refusal := s.do(t, "GET /v1/pets?status=x").error().Message
-	for _, status := range statuses {
-		compareStatus(t, s, contractFile, "GET /v1/pets?status="+status, 200)
-		if !strings.Contains(refusal, status) {
-			t.Errorf("got the message %q, want one with %s, as in %s", refusal, status, contractFile)
-		}
-	}
+		stringsOf(openAPIValue(t, "components", "schemas", "PetStatus", "enum")), allowed)
+}
+
+// wordsAllowed returns the words that an Error says are allowed: a, b and c for
+// "x is z; it must be a, b or c".
+func wordsAllowed(refusal response) []string {
+	_, words, _ := strings.Cut(refusal.error().Message, "must be ")
+	return regexp.MustCompile(`, | or `).Split(words, -1)
 }
 
 // probeLimit returns the bounds and the default of limit, found by trying.
@@ -3659,8 +3659,9 @@ func testDocumentedNewPet(t *testing.T) {
 		}
 		compareStatus(t, s, contractFile, create(name, absent), documented)
 	}
-	equal(t, "required of NewPet in "+openAPIFile,
-		stringsOf(openAPIValue(t, "components", "schemas", "NewPet", "required")), required)
+	sameNames(t, "required of NewPet in "+openAPIFile,
+		stringsOf(openAPIValue(t, "components", "schemas", "NewPet", "required")),
+		contractFile, required)
 
 	_, inReadme, _ := strings.Cut(readmeOperation(t, "createPet")[1], " with ")
 	sameNames(t, "createPet in "+readmeFile, codeSpans(inReadme),
@@ -3716,7 +3717,7 @@ func testDocumentedSeed(t *testing.T) {
 	compareStatus(t, s, openAPIFile, fmt.Sprintf(seed, n), 204)
 	compareStatus(t, s, openAPIFile, fmt.Sprintf(seed, n+1), 400)
 	if !strings.Contains(readFile(t, referenceFile), maximum) {
-		t.Errorf("got no %s in %s, want it, as the largest id of a seed", maximum, referenceFile)
+		t.Errorf("%s lacks %s, the largest id of a seed", referenceFile, maximum)
 	}
 }
 
@@ -3731,11 +3732,9 @@ func openAPISeedID(t *testing.T) map[string]any {
 // The codes of a fault.
 func testDocumentedFaultCodes(t *testing.T) {
 	s := startServer(t)
-	// The message lists all codes: "a status from 400 to 599, hangup, … or html".
-	_, allowed, _ := strings.Cut(s.do(t, "PUT /__admin/fault?code=x").error().Message, "must be ")
-	words := regexp.MustCompile(`, | or `).Split(allowed, -1)
-	statuses := numbersIn(words[0])
-	words = words[1:]
+	// The message is "code is x; it must be a status from 400 to 599, hangup, … or html".
+	allowed := wordsAllowed(s.do(t, "PUT /__admin/fault?code=x"))
+	statuses, words := numbersIn(allowed[0]), allowed[1:]
 
 	rows := markdownTables(t, readmeFile, "## Make it fail", 1)[0]
 	equal(t, "the statuses of a fault in "+readmeFile, numbersIn(rows[0][0]), statuses)
@@ -3845,25 +3844,25 @@ func testDocumentedFaultParameters(t *testing.T) {
 // The default of retry-after, and the statuses that have it.
 func testDocumentedRetryAfter(t *testing.T) {
 	s := startServer(t)
-	var want []int64
+	var answered []int64
 	for status := int64(400); status <= 599; status++ {
 		r := s.do(t, fmt.Sprintf("GET /v1/pets\nPrefer: code=%d", status))
 		value := r.header.Get("Retry-After")
 		if value == "" {
 			continue
 		}
-		if want == nil {
-			want = numbersIn(value)
+		if answered == nil {
+			answered = numbersIn(value)
 		}
-		want = append(want, status)
+		answered = append(answered, status)
 	}
 	effect := faultParameterRows(t)["retry-after"][2]
-	equal(t, "the default of retry-after in "+referenceFile, numbersIn(effect), want)
+	equal(t, "the default of retry-after in "+referenceFile, numbersIn(effect), answered)
 	for _, p := range openAPIValue(t, "paths", "/__admin/fault", "put", "parameters").([]any) {
 		parameter := p.(map[string]any)
 		if parameter["name"] == "retry-after" {
 			description := parameter["description"].(string)
-			equal(t, "the default of retry-after in "+openAPIFile, numbersIn(description), want)
+			equal(t, "the default of retry-after in "+openAPIFile, numbersIn(description), answered)
 		}
 	}
 }
@@ -3873,11 +3872,11 @@ func testPageFaults(t *testing.T) {
 	page := readFile(t, "api/index.html")
 	for name, row := range faultParameterRows(t) {
 		if !strings.Contains(page, `name="`+name+`"`) {
-			t.Errorf("api/index.html: got no field for %s, want one", name)
+			t.Errorf("api/index.html lacks a field for %s", name)
 		}
 		for _, choice := range codeSpans(row[1]) {
 			if !strings.Contains(page, "<option>"+choice) {
-				t.Errorf("api/index.html: got no option %s, want one", choice)
+				t.Errorf("api/index.html lacks the option %s", choice)
 			}
 		}
 	}
@@ -3900,16 +3899,13 @@ func testDocumentedControl(t *testing.T) {
 		compareStatus(t, s, referenceFile, request+"\nAuthorization: none", withoutKey)
 	}
 
-	var want []string
+	var routed []string
 	for _, rt := range routes {
 		if !strings.Contains(rt.pattern, " /v1") {
-			want = append(want, strings.TrimSuffix(rt.pattern, "{$}"))
+			routed = append(routed, strings.TrimSuffix(rt.pattern, "{$}"))
 		}
 	}
-	documented := firstCodes(t, rows)
-	slices.Sort(documented)
-	slices.Sort(want)
-	equal(t, "the requests in "+referenceFile, documented, want)
+	sameNames(t, "section Control of "+referenceFile, firstCodes(t, rows), theRoutes, routed)
 }
 
 // The members of an entry of the journal.
@@ -3951,7 +3947,7 @@ func testDocumentedErrors(t *testing.T) {
 		srv.ReadTimeout = 100 * time.Millisecond
 	})
 
-	var got []string
+	var answered []string
 	for _, r := range []response{
 		s.do(t, "GET /v1/pets?limit=0"),
 		s.do(t, "POST /v1/pets {}"),
@@ -3966,35 +3962,35 @@ func testDocumentedErrors(t *testing.T) {
 		s.do(t, "GET /v1/store/orders"),
 		startService(t, newTestService(full)).do(t, "POST /v1/pets "+newPet),
 	} {
-		got = append(got, fmt.Sprint(r.status, " ", r.error().Code))
+		answered = append(answered, fmt.Sprint(r.status, " ", r.error().Code))
 	}
 	var documented []string
 	for _, row := range markdownTables(t, referenceFile, "## Errors", 1)[0] {
 		documented = append(documented, row[0]+" "+firstCode(t, row[1]))
 	}
-	equal(t, "the errors in "+referenceFile, got, documented)
+	equal(t, "the errors in "+referenceFile, documented, answered)
 }
 
 // The flags and their defaults.
 func testDocumentedFlags(t *testing.T) {
 	var help lockedBuffer
 	command{args: []string{"-h"}}.run(context.Background(), io.Discard, &help)
-	want := map[string]string{} // the default of each flag, if -h shows one
+	shown := map[string]string{} // the default of each flag, if -h shows one
 	flags := regexp.MustCompile(`(?m)^  (-.+)\n.*?(?:\(default "(.*)"\))?$`)
 	for _, match := range flags.FindAllStringSubmatch(help.String(), -1) {
-		want[match[1]] = match[2]
+		shown[match[1]] = match[2]
 	}
-	want["-h"] = ""
+	shown["-h"] = ""
 
 	documented := map[string]string{}
 	for _, row := range markdownTables(t, referenceFile, "## Flags", 1)[0] {
 		name := firstCode(t, row[0])
 		documented[name] = ""
-		if want[name] != "" {
+		if shown[name] != "" {
 			documented[name] = append(codeSpans(row[1]), "")[0]
 		}
 	}
-	equal(t, "the flags and their defaults in "+referenceFile, documented, want)
+	equal(t, "the flags and their defaults in "+referenceFile, documented, shown)
 }
 
 // The exit codes, by running the examples of each.
@@ -4012,10 +4008,10 @@ func testDocumentedExitCodes(t *testing.T) {
 			c := command{key: key, args: strings.Fields(line)}
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel() // should the service start, it stops at once
-			got := within(t, "the end of "+example, func() int {
+			code := within(t, "the end of "+example, func() int {
 				return c.run(ctx, io.Discard, io.Discard)
 			})
-			equal(t, "the exit code of "+example+" in "+referenceFile, row[0], strconv.Itoa(got))
+			equal(t, "the exit code of "+example+" in "+referenceFile, row[0], strconv.Itoa(code))
 		}
 	}
 	equal(t, "the number of exit codes in "+referenceFile, len(rows), 3)
@@ -4026,7 +4022,7 @@ func testDocumentedLimits(t *testing.T) {
 	srv := newServer(newTestService(nil))
 	headers := int64(srv.MaxHeaderBytes + 4096) // which net/http adds
 	wait := int64(maxWait.Seconds())
-	want := map[string][]int64{
+	limits := map[string][]int64{
 		"`limit` of listPets":               {1, maxLimit, defaultLimit},
 		"request body":                      {maxBody >> 10},
 		"request headers":                   {headers >> 10},
@@ -4048,10 +4044,10 @@ func testDocumentedLimits(t *testing.T) {
 	for _, row := range markdownTables(t, referenceFile, "## Limits", 1)[0] {
 		documented[row[0]] = numbersIn(row[1])
 	}
-	for name, numbers := range want {
+	for name, numbers := range limits {
 		equal(t, "the limit "+name+" in "+referenceFile, documented[name], numbers)
 	}
-	equal(t, "the names of the limits in "+referenceFile, keys(documented), keys(want))
+	equal(t, "the names of the limits in "+referenceFile, keys(documented), keys(limits))
 }
 
 // What the service makes of requests that the contract does not describe.
