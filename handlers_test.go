@@ -110,6 +110,8 @@ func TestBaseURL(t *testing.T) {
 	}
 	unspecified := &net.TCPAddr{IP: net.IPv6unspecified, Port: 80}
 	equal(t, "rootURL([::]:80)", rootURL(unspecified), "http://127.0.0.1:80")
+	linkLocal := &net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 80, Zone: "eth0"}
+	equal(t, "rootURL([fe80::1%eth0]:80)", rootURL(linkLocal), "http://[fe80::1%25eth0]:80")
 }
 
 // The console blocks of README.md, run as one session in each shell, print what
@@ -963,6 +965,15 @@ func TestFaultList(t *testing.T) {
 		"400 invalid_parameter: code is a status from 400 to 599; it must be "+words)
 }
 
+// One status in a list is enough for a retry-after.
+func TestFaultListRetryAfter(t *testing.T) {
+	s := startServer(t)
+	s.expect(t, "PUT /__admin/fault?code=lost,503&retry-after=7",
+		`200 {"code":"lost,503","retry-after":"7","times":2,"matched":0,"applied":0}`)
+	s.expect(t, "GET /v1/pets", connClosed)
+	s.expect(t, "GET /v1/pets", "503 service_unavailable\nRetry-After: 7")
+}
+
 // Each code of a list is applied exactly once, however many requests come at
 // once.
 func TestFaultListAtOnce(t *testing.T) {
@@ -1196,6 +1207,20 @@ func TestSeedAndReset(t *testing.T) {
 	bad := command{key: testKey, args: []string{"-seed", tempFile(t, "[5]")}}
 	bad.expectExit(t, 1, "",
 		`petstore: \S+pets.json: pet 1: the pet is 5; it must be a JSON object, such as .*\n`)
+}
+
+// Each of many concurrent resets ends one world.
+func TestResetAtOnce(t *testing.T) {
+	handler := newTestService(nil).handler()
+	concurrently(16, func(int) {
+		for range 500 {
+			r := httptest.NewRequest("POST", "/__admin/reset", nil)
+			r.Header.Set("Authorization", "Bearer "+testKey)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			equal(t, "the status of a reset", w.Code, 204)
+		}
+	})
 }
 
 // A seed file over the bound is refused without being read whole.
@@ -2517,6 +2542,7 @@ func TestCommandLine(t *testing.T) {
 		want string // a regular expression
 	}{
 		{args: "-x\ny", code: 2, want: ".*-x y" + hint},
+		{args: "-stray\u009bK\x7fx", code: 2, want: ".*-stray K x" + hint},
 		{args: "-stdin stray\r\none", code: 2,
 			want: "unexpected argument stray one" + hint},
 		{args: "-version stray", code: 2, want: "unexpected argument stray" + hint},
@@ -2773,6 +2799,18 @@ func TestStdin(t *testing.T) {
 
 	ended := command{key: testKey, stdin: strings.NewReader("")}.start(t)
 	ended.expect(t, "GET /v1/pets", "200 []")
+
+	quiet := command{
+		key:   testKey,
+		stdin: strings.NewReader(""),
+		args:  []string{"-stdin", "-addr", "127.0.0.1:0"},
+	}
+	var stderr lockedBuffer
+	code := within(t, "the end", func() int {
+		return quiet.run(context.Background(), io.Discard, &stderr)
+	})
+	equal(t, "the exit code", code, 0)
+	equal(t, "stderr with -stdin and without -log", stderr.String(), "")
 }
 
 // Descriptions, documents and long runs.

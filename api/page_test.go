@@ -52,6 +52,8 @@ func TestPage(t *testing.T) {
 		{name: "Rows", run: testRows},
 		{name: "Details", run: testDetails},
 		{name: "SameMillisecond", run: testSameMillisecond},
+		{name: "Reset", run: testReset},
+		{name: "FaultUnknown", run: testFaultUnknown},
 		{name: "Filter", run: testFilter},
 		{name: "Hold", run: testHold},
 		{name: "RestingPointer", run: testRestingPointer},
@@ -410,6 +412,22 @@ func testManyPets(p *page) {
 	p.click("Show more")
 	p.waitText("#listed", "121 pets.")
 	p.waitText("#rows", "121 Rex 7 none")
+
+	// Another status and a reset begin with 20 pets again.
+	p.send("POST /__admin/reset", strings.ReplaceAll(seed, "}", `,"status":"sold"}`))
+	p.waitText("#rows", "1 Rex 7 sold")
+	p.fill("Show", "sold")
+	p.waitText("#listed", "The first 20 pets.")
+	p.click("Show more")
+	p.waitText("#listed", "The first 100 pets.")
+	p.fill("Show", "all")
+	p.waitText("#listed", "The first 20 pets.")
+	p.click("Show more")
+	p.waitText("#listed", "The first 100 pets.")
+	p.click("Reset all")
+	p.waitText("#listed", "No pets yet.")
+	p.send("POST /__admin/reset", seed)
+	p.waitText("#listed", "The first 20 pets.")
 }
 
 func testRows(p *page) {
@@ -495,6 +513,41 @@ func testSameMillisecond(p *page) {
 		window.instead = (path) => path === "/__admin/requests" &&
 			Response.json({requests: [request, request], meta: {total: 2}});`)
 	p.waitRows("GET 200 /v1/pets", "GET 200 /v1/pets")
+	p.eval(`
+		const request = {time: "2026-11-21T10:00:00.001Z", method: "GET", url: "/v1/after", headers: {},
+			status: 200, seconds: 0};
+		window.instead = (path) => path === "/__admin/requests" &&
+			Response.json({requests: [request], meta: {total: 2}});`)
+	p.waitRows("GET 200 /v1/after")
+	p.waitText("#total", "the last 1 of 2 requests")
+}
+
+// Reset all and Forget all let the list go on.
+func testReset(p *page) {
+	for i, button := range []string{"Reset all", "Forget all"} {
+		p.send("GET /v1/pets/1", "")
+		p.click("GET 404")
+		p.waitText("#live.held", "Held: request open")
+		p.click(button)
+		p.waitRows()
+		p.waitText("#live.live", "Live")
+		p.send(fmt.Sprint("GET /v1/pets/", i+2), "")
+		p.waitRows(fmt.Sprint("GET 404 /v1/pets/", i+2))
+		p.send("DELETE /__admin/requests", "")
+		p.waitRows()
+	}
+}
+
+// While the service does not answer, the page shows no fault.
+func testFaultUnknown(p *page) {
+	p.click("All fail")
+	p.waitText("#count", "No request yet")
+	p.eval(`window.instead = () => { throw new TypeError("no network"); };`)
+	p.waitText("#bar.unknown", "No answer")
+	p.waitHidden("#count")
+	p.waitTrue(`end.ariaDisabled === "true" && !$("[aria-current=true]")`)
+	p.eval("window.instead = null")
+	p.waitText("#bar.active", "Fault: All fail")
 }
 
 func testFilter(p *page) {
@@ -650,6 +703,7 @@ func testCopySafely(p *page) {
 		{request: "GET http://a:b@evil.test?steal", header: claimsKey, path: "/?steal"},
 		{request: "GET /v1x/pets", header: claimsKey, path: "/v1x/pets"},
 		{request: "GET /v1/pets", header: claimsKey, path: "/v1/pets"}, // answered 401
+		{request: "GET /v1/pets", header: "Prefer: code=401", path: "/v1/pets", hasKey: true},
 		{request: "GET http://a@evil.test/v1/pets", path: "/v1/pets", hasKey: true},
 		{request: "-oPWN /v1/';touch${IFS}PWN;'", path: "/v1/';touch${IFS}PWN;'", hasKey: true},
 		{request: "GET /v1/pets", header: "X'Id: ;touch PWN;#", path: "/v1/pets", hasKey: true},
@@ -682,7 +736,7 @@ func testCopySafely(p *page) {
 		if hasKey := strings.Contains(line, key); hasKey != tt.hasKey {
 			p.t.Errorf("%s\nis repeated by\n%s\nwith the key: got %t, want %t", tt.request, line, hasKey, tt.hasKey)
 		}
-		for _, shell := range []string{"sh", "dash", "bash", "zsh"} {
+		for _, shell := range []string{"sh", "dash", "bash", "zsh", "fish"} {
 			if files := p.shell(shell, line); len(files) > 0 {
 				p.t.Errorf("in %s\n%s\nwrote %v, want no files", shell, line, files)
 			}
