@@ -369,7 +369,7 @@ func testExample(t *testing.T, passes string, args ...string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = examples
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = patience // petstore has the standard error of the program until it ends
 	cmd.Env = append(os.Environ(), "TMPDIR="+root, "no_proxy=127.0.0.1",
 		"FIFO="+fifo, "SELF="+os.Args[0], "PETSTORE_TEST_CHILD=petstore")
 	output, err := cmd.CombinedOutput()
