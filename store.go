@@ -182,7 +182,8 @@ type store struct {
 
 	pets map[int64]*storedPet // by id
 	// ordered has the pets of each status, and under "" all pets, in ascending
-	// order of id.
+	// order of id. Once readSeed has returned, its slices are only appended to, so
+	// that list can return a part of one. To remove a pet, replace the slice.
 	ordered map[PetStatus][]*storedPet
 	lastID  int64 // the largest id so far
 	size    int64 // of all pets, in bytes; at most maxSize
@@ -246,14 +247,14 @@ func (s *store) get(id int64) *storedPet {
 
 // list returns up to limit pets with this status, or with any status for "",
 // whose ids are above after. It returns them in ascending order of id, and
-// reports whether more follow.
+// reports whether more follow. The page must not be modified.
 func (s *store) list(status PetStatus, after int64, limit int) (page []*storedPet, more bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	pets := s.ordered[status]
 	first := sort.Search(len(pets), func(i int) bool { return pets[i].id > after })
 	end := min(first+limit, len(pets))
-	return slices.Clone(pets[first:end]), end < len(pets)
+	return pets[first:end:end], end < len(pets)
 }
 
 // maxSeedID is the largest id in a seed. More ids are above it than a store can
