@@ -43,9 +43,10 @@ const (
 // or "status_" and the number if the status has no standard text.
 func newError(status int, message string) Error {
 	text := cmp.Or(http.StatusText(status), fmt.Sprint("status ", status))
-	code := strings.NewReplacer(" ", "_", "'", "").Replace(strings.ToLower(text))
-	return Error{Code: code, Message: message, Status: status}
+	return Error{Code: snakeCase.Replace(strings.ToLower(text)), Message: message, Status: status}
 }
+
+var snakeCase = strings.NewReplacer(" ", "_", "'", "")
 
 // badRequest returns an Error with the status 400.
 func badRequest(code, message string) Error {
@@ -94,8 +95,8 @@ func orList(words []string) string {
 // Error with this code.
 func parseInteger(code, name, given string, least, most int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
-	// -0 is valid JSON. It is an integer below 0 only in its spelling, so it is
-	// accepted where integers below 0 are.
+	// -0 is valid JSON, but FormatInt returns "0". It is refused where negative
+	// integers are.
 	isMinusZero := given == "-0" && least < 0
 	isJSON := isMinusZero || strconv.FormatInt(n, 10) == given
 	if err == nil && isJSON && least <= n && n <= most {

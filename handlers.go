@@ -264,7 +264,7 @@ func (x *exchange) replyJSON(status int, json []byte) {
 	x.reply(status, "application/json", append(body, '\n'))
 }
 
-// drop closes the connection without an answer.
+// drop lets finish close the connection without an answer.
 func (x *exchange) drop() { x.dropped = true }
 
 // isUnder reports whether the path of the request is root or below it.

@@ -46,8 +46,12 @@ func (w *world) setStanding(f *standingFault) {
 // a pet without a status.
 type PetStatus string
 
-// petStatuses are the values of a PetStatus.
-var petStatuses = []string{"available", "pending", "sold"}
+// petStatuses are the values of a PetStatus, and petStatusList lists them in a
+// message.
+var (
+	petStatuses   = []string{"available", "pending", "sold"}
+	petStatusList = orList(petStatuses)
+)
 
 // parseStatus parses a PetStatus, or returns an Error with this code.
 func parseStatus(code, given string) (PetStatus, error) {
@@ -84,6 +88,7 @@ func parseObject(what string, text []byte) (object, error) {
 	return members, err
 }
 
+// has reports whether the object has a member with this name.
 func (o object) has(name string) bool {
 	_, ok := o[name]
 	return ok
@@ -123,7 +128,7 @@ func parsePet(members object) (p NewPet, err error) {
 		return p, err
 	}
 	if members.has("status") {
-		status, err := members.text("status", orList(petStatuses))
+		status, err := members.text("status", petStatusList)
 		if err != nil {
 			return p, err
 		}
