@@ -80,8 +80,8 @@ func TestPage(t *testing.T) {
 }
 
 func testKey(p *page) {
-	p.waitText("header", "An animal store to test API clients with, at "+p.base+"/v1.")
-	p.waitText("#bar.calm", "No fault Clients get true answers.")
+	p.waitText("header", "A test double of the animal store API, at "+p.base+"/v1.")
+	p.waitText("#bar.calm", "No fault Requests are answered as usual.")
 	p.waitText("#total", "0 requests")
 	p.waitHidden("#door")
 	p.waitTrue("location.href === arguments[0]", p.base+"/") // the address does not show the key
@@ -114,15 +114,23 @@ func testKey(p *page) {
 	p.waitHidden("#why")
 	p.waitTrue("document.activeElement === bar") // the button that had the focus is gone
 
-	// The tab remembers the key.
+	// The tab remembers the key. What was sent before does not look new.
 	p.eval("location.reload()")
+	p.waitText("#live", "Live")
+	p.waitRows("GET 200 /v1/pets")
+	p.waitTrue("!$('.fresh')")
+
+	// A link with a key can be pasted into the address of an open page.
+	p.open("/")
+	p.waitText("#headline", "A key is needed")
+	p.eval("location.hash = '#key=' + arguments[0]", key)
 	p.waitText("#live", "Live")
 }
 
 func testPresets(p *page) {
 	icons := map[string]bool{p.evalString("return icon.href"): true}
 	for _, title := range []string{
-		"All fail",
+		"Keep failing",
 		"Slow by 3 s",
 		"Slow body",
 		"Hang up",
@@ -147,7 +155,7 @@ func testPresets(p *page) {
 	}
 
 	p.send("GET /v1/pets", "")
-	p.waitText("#bar.used", "Used up: Next one fails Clients get true answers again. Code 503")
+	p.waitText("#bar.used", "Used up: Next one fails Code 503 · no longer applied")
 	p.waitText("#count", "1 of 1 request")
 	p.waitHidden("[aria-current=true]")
 	icons[p.evalString("return icon.href")] = true
@@ -179,13 +187,13 @@ func testNothingMoves(p *page) {
 		p.fill("Operation", "createPet")
 		p.fill("Skip first", "1")
 		p.click("Next one fails")
-		p.waitText("#count", "No request yet")
+		p.waitText("#count", "No createPet request yet")
 		check("set")
 		p.send("POST /v1/pets", pet)
-		p.waitText("#count", "0 of 1 request")
+		p.waitText("#count", "0 of 1 createPet request hit")
 		check("matched")
 		p.send("POST /v1/pets", pet)
-		p.waitText("#bar.used", "createPet only · after 1 request")
+		p.waitText("#bar.used", "Code 503 · after 1 request · no longer applied")
 		check("used up")
 		p.click("End the fault")
 		p.waitText("#said", "Fault ended at ")
@@ -200,7 +208,7 @@ func testAimedFault(p *page) {
 	p.fill("Delay", "1") // a preset does not use it
 	p.click("Next one fails")
 	p.waitText("#bar.active #headline", "Fault: Next one fails")
-	p.waitText("#detail", "Code 503 · createPet only · after 2 requests · 1 of 1 to come")
+	p.waitText("#detail", "Code 503 · after 2 requests · 1 of 1 to come")
 
 	p.send("GET /v1/pets", "")
 	for range 4 {
@@ -214,7 +222,7 @@ func testAimedFault(p *page) {
 		"GET 200",
 	)
 	p.waitText("#list .injected.fresh", "503")
-	p.waitText("#bar.used #count", "1 of 4 requests")
+	p.waitText("#bar.used #count", "1 of 4 createPet requests hit")
 
 	p.click("Another fault")
 	p.fill("Code", "500")
@@ -226,12 +234,28 @@ func testAimedFault(p *page) {
 	p.click("Set")
 	p.waitText("#headline", "Fault: 500")
 	p.waitText("#detail", "Code 500 · Delay 0.01 s · Answer delay 0.02 s · Retry-After 0 s · "+
-		"createPet only · 2 of 2 to come")
+		"2 of 2 to come")
 
 	p.click("Reset all")
 	p.waitText("#spoken", "No fault. Reset at ")
 	p.waitRows()
 	p.waitTrue(`$("[name=code]").value === ""`)
+
+	// The next press has the aim of the fault that stands, whoever has set it,
+	// unless another aim is chosen.
+	const aim = `$("[name=operation]").value + " " + $("[name=skip]").value === arguments[0]`
+	p.send("PUT /__admin/fault?code=500&operation=getPet&skip=1", "")
+	p.waitText("#count", "No getPet request yet")
+	p.waitTrue(aim, "getPet 1")
+	p.click("Hang up")
+	p.waitText("#said", "Set for getPet at ")
+	p.waitText("#count", "No getPet request yet")
+	p.waitText("#detail", "Code hangup · after 1 request")
+	p.fill("Operation", "listPets")
+	p.sync()
+	p.waitTrue(aim, "listPets 1")
+	p.send("PUT /__admin/fault?code=500", "")
+	p.waitTrue(aim, " ")
 }
 
 func testListOfCodes(p *page) {
@@ -316,7 +340,7 @@ func testActionsInOrder(p *page) {
 				return held.then(() => realFetch(path, init));
 			}
 		};`)
-	p.click("All fail")
+	p.click("Keep failing")
 	p.waitTrue("isHeld")
 	p.click("Slow by 3 s")
 	p.waitText("#said", "Asking…")
@@ -441,8 +465,8 @@ func testRows(p *page) {
 	}
 	p.waitRows(
 		"POST 502 /v1/pets code=html",
-		"POST 201, stalled /v1/pets code=stall",
-		"POST 201, cut /v1/pets code=truncate",
+		"POST 201, half /v1/pets code=stall",
+		"POST 201, half /v1/pets code=truncate",
 		"POST no answer /v1/pets code=lost",
 		"POST no answer /v1/pets code=hangup",
 		"POST 503 /v1/pets code=503",
@@ -452,11 +476,17 @@ func testRows(p *page) {
 		"POST 201 /v1/pets ignored: Name",
 		"GET 200 /v1/pets?stauts=sold ignored: stauts",
 	)
-	p.waitText("#list li:nth-child(10) .sent", `{"Name":1,`+pet[1:]+` · shop/2.1`)
+	p.waitText("#list li:nth-child(10) .sent", `{"Name":1,`+pet[1:])
+	p.resize(1440, 900)
+	p.waitText("#list li:nth-child(10) .agent", "shop/2.1")
 	p.waitTrue(`!$(".injected .reason")`) // it would repeat the tag
 
+	// A reason that the fault has not made is shown beside it.
+	p.send("POST /v1/pets", "{}", "Prefer: code=html")
+	p.waitText("#list .injected .reason", "name is missing")
+
 	// Red is for what was injected.
-	p.waitTrue(`$$(".injected").length === 6`)
+	p.waitTrue(`$$(".injected").length === 7`)
 	p.waitTrue(`$$("#list li:not(.injected) .status.server-error").length === 1`)
 	p.waitTrue(`$$("#list li:not(.injected) .status.client-error").length === 2`)
 	p.waitTrue(`new Set($$(".status").map((status) => getComputedStyle(status).color)).size === 4`)
@@ -476,12 +506,12 @@ func testDetails(p *page) {
 		{row: "POST 400", want: `Sent body {"name":` + markup + ` Sent headers POST /v1/pets?x=%20y`},
 		{row: "POST 401", want: "Sent body It was not kept. Sent headers POST /v1/pets"},
 		{row: "code=hangup", want: "Answer There was none. Sent body " + pet},
-		{row: "code=lost", want: `Answer, which the client did not get {"id":1,"name":"Rex","categoryId":7}`},
+		{row: "code=lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex", "categoryId": 7 }`},
 		{row: "code=lost", want: "X-Name: " + markup},
-		{row: "code=stall", want: `Answer {"id":2,"name":"Rex","categoryId":7}`},
-		{row: "code=html", want: "Answer <html>"},
+		{row: "code=stall", want: `Answer 201 { "id": 2, "name": "Rex", "categoryId": 7 }`},
+		{row: "code=html", want: "Answer 502 <html>"},
 		{row: "code=html", want: "Repeat it curl -i -X 'GET' -H 'Authorization: Bearer " + key},
-		{row: "POST 201 /v1/pets?long", want: "Answer, its first 1,000 bytes"},
+		{row: "POST 201 /v1/pets?long", want: "Answer 201, its first 1,000 bytes"},
 		{row: "POST 201 /v1/pets?long", want: strings.Repeat("🦎", 240)},
 		{row: "POST 201 /v1/pets?long", want: "🦎… Sent body"},
 		{row: "PUT 405", want: "Not exact: a shell cannot send NUL"},
@@ -540,14 +570,14 @@ func testReset(p *page) {
 
 // While the service does not answer, the page shows no fault.
 func testFaultUnknown(p *page) {
-	p.click("All fail")
+	p.click("Keep failing")
 	p.waitText("#count", "No request yet")
 	p.eval(`window.instead = () => { throw new TypeError("no network"); };`)
 	p.waitText("#bar.unknown", "No answer")
 	p.waitHidden("#count")
 	p.waitTrue(`end.ariaDisabled === "true" && !$("[aria-current=true]")`)
 	p.eval("window.instead = null")
-	p.waitText("#bar.active", "Fault: All fail")
+	p.waitText("#bar.active", "Fault: Keep failing")
 }
 
 func testFilter(p *page) {
@@ -572,6 +602,14 @@ func testFilter(p *page) {
 		p.waitText("#hits[role=status]", tt.hits)
 		p.waitRows(tt.rows...)
 	}
+
+	p.fill("Filter", "get")
+	p.click("Failed only")
+	p.waitTrue(`filter.value === "get failed" && failed.ariaPressed === "true"`)
+	p.waitRows("GET 404")
+	p.click("Failed only")
+	p.waitTrue(`filter.value === "get" && failed.ariaPressed === "false"`)
+	p.waitRows("GET 404", "GET 200")
 
 	// What the filter has hidden does not look new when it is shown.
 	p.fill("Filter", "404")
@@ -927,7 +965,7 @@ func testOutage(p *page) {
 	p.send("PUT /__admin/fault?code=503", "")
 	p.waitText("#headline", "No fault")
 	p.eval(hide, false)
-	p.waitText("#headline", "Fault: All fail")
+	p.waitText("#headline", "Fault: Keep failing")
 
 	// A service that does not answer for two seconds.
 	p.eval("window.isPatient = false")
@@ -1233,12 +1271,12 @@ func (p *page) fillDesk() {
 	p.send("POST /v1/pets", `{"name":"Ida","categoryId":"7"}`, jsonBody, client)
 	p.send("POST /v1/pets", `{"name":"Ida","categoryId":7}`, jsonBody, client)
 	p.fill("Operation", "createPet")
-	p.click("All fail")
-	p.waitText("#bar.active", "Fault: All fail")
+	p.click("Keep failing")
+	p.waitText("#bar.active", "Fault: Keep failing")
 	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
 	p.send("GET /v1/pets/1", "", client)
 	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
-	p.waitText("#count", "2 of 2 requests")
+	p.waitText("#count", "2 of 2 createPet requests")
 	p.waitTrue("shownRows().length === 8")
 	p.click("POST 400")
 	p.waitText("#list [open]", "categoryId is")
