@@ -391,7 +391,7 @@ func (x *exchange) chooseFault() error {
 // simulatedError returns the Error of a fault with a status. It adds the
 // headers of the Error to h. A simulated 401 is that of a wrong key.
 func simulatedError(f fault, h http.Header) Error {
-	e := newError(f.status, "this error is simulated, as was asked for")
+	e := newError(f.status, "simulated error, as requested")
 	if e.Status == 401 {
 		e.Code = codeInvalidToken
 		h.Set("WWW-Authenticate", wrongKeyChallenge)

@@ -70,7 +70,7 @@ const (
 	observer = "\nPetstore-Observer: test"
 
 	// simulated is the message of each simulated Error, and teapot is one.
-	simulated = "this error is simulated, as was asked for"
+	simulated = "simulated error, as requested"
 	teapot    = "418 im_a_teapot: " + simulated
 
 	gateway = "<html><head><title>502 Bad Gateway</title></head>" +
@@ -2142,6 +2142,7 @@ func FuzzCreate(f *testing.F) {
 	nested := strings.Repeat("[", 9999) + strings.Repeat("]", 9999)
 	f.Add([]byte(`{"name":"\ud800","name":"","categoryId":-0,"status":"s\u006fld","x":` +
 		nested + "}"))
+	f.Add(encodeJSON(readOpenAPI(f).newPet(f))) // has all members
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var members map[string]any
 		dec := json.NewDecoder(bytes.NewReader(body))
@@ -2849,6 +2850,13 @@ func TestRegistries(t *testing.T) {
 	sameNames(t, "faultKinds", keys(faultKinds), "faultCodes", faultCodes)
 	sameNames(t, "newPetMembers", newPetMembers, "the struct NewPet", members(NewPet{}))
 	sameNames(t, "faultOperations", faultOperations, theRoutes, operations)
+	random, given := rand.New(rand.NewSource(1)), map[string]any{}
+	for range 100 {
+		if err := json.Unmarshal(encodeJSON(randomPet(random)), &given); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sameNames(t, "100 pets of randomPet", keys(given), "the struct NewPet", members(NewPet{}))
 	sameNames(t, "modelSteps", keys(modelSteps), theRoutes, operations)
 
 	for _, tt := range []struct {
@@ -2901,20 +2909,30 @@ func routedOperations() []string {
 }
 
 // A create knows each property that api/openapi.json gives NewPet, and answers
-// with it. The schemas have the types that the service has.
+// with it, even if its value is 0, false or empty. The schemas have the types
+// that the service has.
 func TestNewPetSchema(t *testing.T) {
 	api := readOpenAPI(t)
+	s := startServer(t)
 	sent := api.newPet(t)
-	request := "POST /v1/pets " + string(encodeJSON(sent))
-	r := startServer(t).do(t, request)
-	if r.status != 201 {
-		t.Fatalf("%s:\n got %s\nwant 201, as the value of each property is of its type in %s",
-			request, r, openAPIFile)
-	}
-	api.checkBody(t, api.operations["POST /v1/pets"].Responses["201"], request, r)
-	returned, _ := parseBody(r.body).(map[string]any)
+	zero := maps.Clone(sent)
 	for name, value := range sent {
-		equal(t, name+" in the answer to "+request, returned[name], value)
+		if api.resolve(api.schemas["NewPet"].Properties[name]).Enum == nil {
+			zero[name] = reflect.Zero(reflect.TypeOf(value)).Interface()
+		}
+	}
+	for _, pet := range []map[string]any{sent, zero} {
+		request := "POST /v1/pets " + string(encodeJSON(pet))
+		r := s.do(t, request)
+		if r.status != 201 {
+			t.Fatalf("%s:\n got %s\nwant 201, as the value of each property is of its type in %s",
+				request, r, openAPIFile)
+		}
+		api.checkBody(t, api.operations["POST /v1/pets"].Responses["201"], request, r)
+		returned, _ := parseBody(r.body).(map[string]any)
+		for name, value := range pet {
+			equal(t, name+" in the answer to "+request, returned[name], value)
+		}
 	}
 }
 
@@ -3960,6 +3978,14 @@ func testDocumentedJournal(t *testing.T) {
 	}
 	least, most := keys(journal.Requests[0]), keys(journal.Requests[1])
 
+	// The entry that README.md shows is not refused, and no fault is applied.
+	var example map[string]any
+	if err := json.Unmarshal([]byte(codeBlocks(readFile(t, readmeFile), "json")[0]), &example); err != nil {
+		t.Fatalf("the entry of the journal in %s: %v", readmeFile, err)
+	}
+	sameNames(t, "the entry of the journal in "+readmeFile, keys(example),
+		"the journal", append(slices.Clone(least), "ignored"))
+
 	documented := firstCodes(t, markdownTables(t, referenceFile, "## Journal", 1)[0])
 	slices.Sort(documented)
 	equal(t, "the members of the journal in "+referenceFile, documented, most)
@@ -4077,6 +4103,7 @@ func testDocumentedLimits(t *testing.T) {
 		"answer to be sent":                 {int64(srv.WriteTimeout.Minutes())},
 		"idle connection":                   {int64(srv.IdleTimeout.Minutes())},
 		"requests in flight while stopping": {int64(stopTimeout.Seconds())},
+		"`GOGC`, `GOMEMLIMIT`":              {gcPercent, memoryLimit >> 20},
 	}
 	documented := map[string][]int64{}
 	for _, row := range markdownTables(t, referenceFile, "## Limits", 1)[0] {

@@ -192,9 +192,10 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	return opts, nil
 }
 
-const usage = `Petstore serves the animal store API until it receives SIGINT or SIGTERM, or
-Ctrl-C. It prints its base URL on standard output once it accepts connections.
-There is a page for browsers at /, and an OpenAPI description at /openapi.json.
+const usage = `Petstore serves the animal store API until it is interrupted (Ctrl-C) or
+terminated. It prints its base URL on standard output once it accepts
+connections. There is a page for browsers at /, and an OpenAPI description at
+/openapi.json.
 
 Usage: petstore [flags]
 
@@ -234,12 +235,15 @@ func isTerminal(w io.Writer) bool {
 // runs more often than GOGC says. A full store stays below it.
 const memoryLimit = 456 << 20
 
-// limitMemory tunes the garbage collector, unless the environment does. Compared
-// with the default GOGC of 100, a GOGC of 400 saves 10 to 30 % of the CPU time
-// of a request. The memory limit bounds the memory that this costs.
+// gcPercent is the GOGC of the service. Compared with the default of 100, it
+// saves 10 to 30 % of the CPU time of a request. The memory limit bounds the
+// memory that this costs.
+const gcPercent = 400
+
+// limitMemory tunes the garbage collector, unless the environment does.
 func limitMemory(getenv func(string) string) {
 	if getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(gcPercent)
 	}
 	if getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)

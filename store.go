@@ -60,7 +60,7 @@ func parseStatus(code, given string) (PetStatus, error) {
 
 // NewPet is the body of createPet (contract, section 2).
 type NewPet struct {
-	Name       string    `json:"name"`             // any string, also an empty one
+	Name       string    `json:"name"`             // any string, including the empty one
 	CategoryID int64     `json:"categoryId"`       // any int64, as the contract shows no categories
 	Status     PetStatus `json:"status,omitempty"` // absent if the client gave none
 }
