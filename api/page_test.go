@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -84,8 +86,8 @@ func testKey(p *page) {
 	p.waitText("#bar.calm", "No fault Requests are answered as usual.")
 	p.waitText("#total", "0 requests")
 	p.waitHidden("#door")
-	p.waitTrue("location.href === arguments[0]", p.base+"/") // the address does not show the key
-	p.waitTrue("document.title === 'Petstore'")
+	p.waitValue("location.href", p.base+"/") // the address does not show the key
+	p.waitValue("document.title", "Petstore")
 
 	// The first line can be pasted into a shell.
 	p.waitText("#first", "Run this in a shell")
@@ -96,7 +98,7 @@ func testKey(p *page) {
 	// Without a key, the page asks for one, and says why.
 	p.open("/")
 	p.waitText("#bar.unknown #headline", "A key is needed")
-	p.waitTrue("document.activeElement === typed")
+	p.waitFocus("#typed")
 	p.waitHidden("#desk")
 	p.waitHidden("#end")
 	p.waitHidden("#reset")
@@ -112,13 +114,13 @@ func testKey(p *page) {
 	p.waitText("#live", "Live")
 	p.waitHidden("#door")
 	p.waitHidden("#why")
-	p.waitTrue("document.activeElement === bar") // the button that had the focus is gone
+	p.waitFocus("#bar") // the button that had the focus is gone
 
 	// The tab remembers the key. What was sent before does not look new.
 	p.eval("location.reload()")
 	p.waitText("#live", "Live")
 	p.waitRows("GET 200 /v1/pets")
-	p.waitTrue("!$('.fresh')")
+	p.waitValue("$$('.fresh').length", 0)
 
 	// A link with a key can be pasted into the address of an open page.
 	p.open("/")
@@ -147,7 +149,7 @@ func testPresets(p *page) {
 		p.waitText("#spoken", "Fault: "+title+". Set for all clients at ")
 		p.waitText("#count", "No request yet")
 		p.waitText("[aria-current=true]", title)
-		p.waitTrue("document.title === arguments[0]", "Fault: "+title+" – Petstore")
+		p.waitValue("document.title", "Fault: "+title+" – Petstore")
 	}
 	icons[p.evalString("return icon.href")] = true
 	if got := p.fault(); got["code"] != "503" || got["times"] != 1.0 {
@@ -239,23 +241,23 @@ func testAimedFault(p *page) {
 	p.click("Reset all")
 	p.waitText("#spoken", "No fault. Reset at ")
 	p.waitRows()
-	p.waitTrue(`$("[name=code]").value === ""`)
+	p.waitValue(`$("[name=code]").value`, "")
 
 	// The next press has the aim of the fault that stands, whoever has set it,
 	// unless another aim is chosen.
-	const aim = `$("[name=operation]").value + " " + $("[name=skip]").value === arguments[0]`
+	const aim = `$("[name=operation]").value + " " + $("[name=skip]").value`
 	p.send("PUT /__admin/fault?code=500&operation=getPet&skip=1", "")
 	p.waitText("#count", "No getPet request yet")
-	p.waitTrue(aim, "getPet 1")
+	p.waitValue(aim, "getPet 1")
 	p.click("Hang up")
 	p.waitText("#said", "Set for getPet at ")
 	p.waitText("#count", "No getPet request yet")
 	p.waitText("#detail", "Code hangup · after 1 request")
 	p.fill("Operation", "listPets")
 	p.sync()
-	p.waitTrue(aim, "listPets 1")
+	p.waitValue(aim, "listPets 1")
 	p.send("PUT /__admin/fault?code=500", "")
-	p.waitTrue(aim, " ")
+	p.waitValue(aim, " ")
 }
 
 func testListOfCodes(p *page) {
@@ -283,17 +285,17 @@ func testFaultErrors(p *page) {
 	p.click("Another fault")
 	p.click("Set")
 	p.waitText("#why", "Give a code or a delay.")
-	p.waitTrue(`$("[name=code]").ariaInvalid === "true"`)
+	p.waitValue(`$("[name=code]").ariaInvalid`, "true")
 	p.fill("Delay", "-1")
 	p.waitHidden("#why")
-	p.waitTrue(`!$("[aria-invalid]")`)
+	p.waitValue(`$$("[aria-invalid]").length`, 0)
 
 	p.click("Set")
 	p.waitText("#why", "delay is -1")
 	p.waitText("#said.bad", "delay is -1")
 	p.waitText("#spoken", "delay is -1")
-	p.waitTrue(`document.activeElement.matches("[name=delay][aria-invalid=true][aria-describedby=why]")`)
-	p.waitTrue(`box(why).width > box($("[name=delay]")).width * 2`)
+	p.waitFocus("[name=delay][aria-invalid=true][aria-describedby=why]")
+	p.waitAtMost(`box($("[name=delay]")).width * 2`, "box(why).width")
 	p.fill("Delay", "0.5")
 	p.waitHidden("#why")
 	p.click("Set")
@@ -365,7 +367,8 @@ func testPets(p *page) {
 	p.click("Add")
 	p.waitText("#spoken", "No fault. Added as /v1/pets/26 at ")
 	p.waitText("#rows", "26 Ida 1 none")
-	p.waitTrue(`$("[name=name]:focus")?.value === ""`)
+	p.waitFocus("[name=name]")
+	p.waitValue(`$("[name=name]").value`, "")
 	p.send("POST /v1/pets", pet)
 	p.waitText("#rows", "27 Rex 7 none")
 	p.waitText("#listed", "27 pets.")
@@ -373,14 +376,14 @@ func testPets(p *page) {
 	p.fill("Category", "seven")
 	p.click("Add")
 	p.waitText("#why", "categoryId is ")
-	p.waitTrue(`document.activeElement.matches("[name=categoryId][aria-invalid=true]")`)
+	p.waitFocus("[name=categoryId][aria-invalid=true]")
 
 	p.send("POST /__admin/reset", "")
 	p.waitText("#listed", "No pets yet.")
 	p.waitHidden("#table")
 	p.send("POST /v1/pets", `{"name":"`+markup+`","categoryId":9007199254740993}`)
 	p.waitText("#rows", "1 "+markup+" 9007199254740993 none")
-	p.waitTrue(`!$("td *")`)
+	p.waitValue(`$$("td *").length`, 0)
 
 	// A long name is cut short between two characters.
 	name := strings.Repeat("x", 199)
@@ -479,18 +482,18 @@ func testRows(p *page) {
 	p.waitText("#list li:nth-child(10) .sent", `{"Name":1,`+pet[1:])
 	p.resize(1440, 900)
 	p.waitText("#list li:nth-child(10) .agent", "shop/2.1")
-	p.waitTrue(`!$(".injected .reason")`) // it would repeat the tag
+	p.waitValue(`$$(".injected .reason").length`, 0) // it would repeat the tag
 
 	// A reason that the fault has not made is shown beside it.
 	p.send("POST /v1/pets", "{}", "Prefer: code=html")
 	p.waitText("#list .injected .reason", "name is missing")
 
 	// Red is for what was injected.
-	p.waitTrue(`$$(".injected").length === 7`)
-	p.waitTrue(`$$("#list li:not(.injected) .status.server-error").length === 1`)
-	p.waitTrue(`$$("#list li:not(.injected) .status.client-error").length === 2`)
-	p.waitTrue(`new Set($$(".status").map((status) => getComputedStyle(status).color)).size === 4`)
-	p.waitTrue(`$$(".status").every((status) => box(status).height < 25)`) // none is broken
+	p.waitValue(`$$(".injected").length`, 7)
+	p.waitValue(`$$("#list li:not(.injected) .status.server-error").length`, 1)
+	p.waitValue(`$$("#list li:not(.injected) .status.client-error").length`, 2)
+	p.waitValue(`new Set($$(".status").map((status) => getComputedStyle(status).color)).size`, 4)
+	p.waitAtMost(`Math.max(...$$(".status").map((status) => box(status).height))`, "25") // one line
 }
 
 func testDetails(p *page) {
@@ -521,7 +524,8 @@ func testDetails(p *page) {
 		p.click(tt.row)
 		p.waitHidden("#list [open]")
 	}
-	p.waitTrue(`!$("#list img, .url *, pre *") && document.title === "Petstore"`)
+	p.waitValue(`$$("#list img, .url *, pre *").length`, 0)
+	p.waitValue("document.title", "Petstore")
 
 	// What is opened comes into sight, and only a text that scrolls is a Tab stop.
 	for range 40 {
@@ -530,10 +534,10 @@ func testDetails(p *page) {
 	p.send("POST /v1/pets", strings.Repeat("long\n", 100))
 	p.waitText("#total", "49 requests")
 	p.click("POST 400 /v1/pets the")
-	p.waitTrue(`$$("#list [open] pre").map(({tabIndex}) => tabIndex).join() === "-1,0,-1,0"`)
+	p.waitValue(`$$("#list [open] pre").map(({tabIndex}) => tabIndex).join()`, "-1,0,-1,0")
 	p.click("POST 400 /v1/pets the")
 	p.eval("$('#scroll').scrollTop = 300; list.children[30].querySelector('summary').click()")
-	p.waitTrue(`box(list.children[30]).bottom <= box($('#scroll')).bottom + 1`)
+	p.waitAtMost("box(list.children[30]).bottom", "box($('#scroll')).bottom + 1")
 }
 
 func testSameMillisecond(p *page) {
@@ -575,7 +579,8 @@ func testFaultUnknown(p *page) {
 	p.eval(`window.instead = () => { throw new TypeError("no network"); };`)
 	p.waitText("#bar.unknown", "No answer")
 	p.waitHidden("#count")
-	p.waitTrue(`end.ariaDisabled === "true" && !$("[aria-current=true]")`)
+	p.waitValue("end.ariaDisabled", "true")
+	p.waitValue(`$$("[aria-current=true]").length`, 0)
 	p.eval("window.instead = null")
 	p.waitText("#bar.active", "Fault: Keep failing")
 }
@@ -605,10 +610,12 @@ func testFilter(p *page) {
 
 	p.fill("Filter", "get")
 	p.click("Failed only")
-	p.waitTrue(`filter.value === "get failed" && failed.ariaPressed === "true"`)
+	p.waitValue("filter.value", "get failed")
+	p.waitValue("failed.ariaPressed", "true")
 	p.waitRows("GET 404")
 	p.click("Failed only")
-	p.waitTrue(`filter.value === "get" && failed.ariaPressed === "false"`)
+	p.waitValue("filter.value", "get")
+	p.waitValue("failed.ariaPressed", "false")
 	p.waitRows("GET 404", "GET 200")
 
 	// What the filter has hidden does not look new when it is shown.
@@ -620,7 +627,7 @@ func testFilter(p *page) {
 	p.finishAnimations()
 	p.fill("Filter", "")
 	p.waitHidden("#hits")
-	p.waitTrue("!$('.fresh')")
+	p.waitValue("$$('.fresh').length", 0)
 
 	p.click("Forget all")
 	p.waitText("#said", "Forgotten at ")
@@ -641,7 +648,8 @@ func testHold(p *page) {
 	p.click("2 new")
 	p.waitRows("POST 201", "POST 201", "GET 404")
 	p.waitText("#live.held", "Held: request open")
-	p.waitTrue(`newer.ariaDisabled === "true" && getComputedStyle(newer).opacity === "0"`)
+	p.waitValue("newer.ariaDisabled", "true")
+	p.waitValue("getComputedStyle(newer).opacity", "0")
 
 	p.click("Go on")
 	p.waitText("#spoken", "The list goes on.")
@@ -805,7 +813,7 @@ func testKeyboard(p *page) {
 	p.typeKeys(key + enter)
 	p.waitText("#live", "Live")
 	goTo(shiftTab, "#skip")
-	p.waitTrue("box(mark).top < 20") // the link lies over the header
+	p.waitAtMost("box(mark).top", "20") // the link lies over the header
 	p.typeKeys(enter)
 	p.waitText("#requests:focus", "Requests")
 	goTo(tab, "#filter")
@@ -872,7 +880,7 @@ func testLayout(p *page) {
 	check := func(width, height int, media ...string) {
 		p.t.Helper()
 		p.resize(width, height, media...)
-		p.waitTrue("document.documentElement.scrollWidth <= innerWidth")
+		p.waitAtMost("document.documentElement.scrollWidth", "innerWidth")
 		p.checkAccessibility(fmt.Sprint(width, " x ", height, " ", media))
 	}
 
@@ -880,10 +888,10 @@ func testLayout(p *page) {
 	// scrolls by itself.
 	for _, size := range [][2]int{{1440, 900}, {1280, 800}} {
 		p.resize(size[0], size[1])
-		p.waitTrue("box(presets).bottom < innerHeight")
-		p.waitTrue("box(add).bottom < innerHeight")
-		p.waitTrue("box(controls).top === box(requests).top")
-		p.waitTrue("box(requests).bottom <= innerHeight")
+		p.waitAtMost("box(presets).bottom", "innerHeight")
+		p.waitAtMost("box(add).bottom", "innerHeight")
+		p.waitValue("box(controls).top - box(requests).top", 0)
+		p.waitAtMost("box(requests).bottom", "innerHeight")
 	}
 	check(1440, 900)
 	check(1280, 800, "prefers-color-scheme: dark")
@@ -891,14 +899,17 @@ func testLayout(p *page) {
 
 	// In a single column, the requests come before the pets.
 	check(390, 844, "prefers-color-scheme: dark")
-	p.waitTrue("box(fault).bottom < box(requests).top && box(requests).bottom < box(pets).top")
+	p.waitAtMost("box(fault).bottom", "box(requests).top")
+	p.waitAtMost("box(requests).bottom", "box(pets).top")
 
 	// At a zoom of 200 %, the headline and the button stay in sight.
 	for _, size := range [][2]int{{640, 400}, {720, 450}} {
 		check(size[0], size[1])
 		p.eval("scrollTo(0, document.documentElement.scrollHeight)")
-		p.waitTrue("scrollY > 300")
-		p.waitTrue("box(headline).top >= 0 && box(end).top >= 0 && box(bar).bottom < innerHeight / 3")
+		p.waitAtMost("300", "scrollY")
+		p.waitAtMost("0", "box(headline).top")
+		p.waitAtMost("0", "box(end).top")
+		p.waitAtMost("box(bar).bottom", "innerHeight / 3")
 		p.eval("scrollTo(0, 0)")
 	}
 
@@ -938,7 +949,7 @@ func testForcedColors(p *page) {
 	p.send("GET /v1/pets", "")
 	p.click("1 new")
 	p.waitTrue("$('.fresh')")
-	p.waitTrue("document.getAnimations().length === 0")
+	p.waitValue("document.getAnimations().length", 0)
 }
 
 func testOutage(p *page) {
@@ -973,7 +984,7 @@ func testOutage(p *page) {
 	p.signal("STOP")
 	p.click("End the fault")
 	p.waitText("#said", "Asking…")
-	p.waitTrue("!shown(spoken)")
+	p.waitHidden("#spoken")
 	p.waitText("#live.gone", "Not live")
 	p.waitText("#bar.unknown", "No answer The service has not answered for two seconds.")
 	p.signal("CONT")
@@ -1001,10 +1012,10 @@ func testOutage(p *page) {
 
 	// A service that has gone, and comes back.
 	p.signal("KILL")
-	p.waitTrue("document.title === 'No answer – Petstore'")
+	p.waitValue("document.title", "No answer – Petstore")
 	p.waitText("#bar.unknown", "No answer The service does not answer.")
 	p.waitHidden("#said") // it is out of date
-	p.waitTrue(`[reset, add].every((button) => button.ariaDisabled === "true")`)
+	p.waitValue("[reset, add].map((button) => button.ariaDisabled).join()", "true,true")
 	p.process.Wait()
 	p.startService(strings.TrimPrefix(p.base, "http://"))
 	p.waitText("#bar.calm", "No fault")
@@ -1120,6 +1131,33 @@ func (p *page) waitTrue(expression string, args ...any) {
 	}
 }
 
+// waitValue waits until an expression has a value in the page, which is a
+// string or a number.
+func (p *page) waitValue(expression string, want any) {
+	p.t.Helper()
+	if !p.until("("+expression+") === arguments[0]", want) {
+		p.t.Fatalf("%s: got %#v, want %#v, in\n%s", expression, p.eval("return "+expression), want, p.text())
+	}
+}
+
+// waitAtMost waits until one number in the page is at most another one.
+func (p *page) waitAtMost(expression, limit string) {
+	p.t.Helper()
+	if !p.until("(" + expression + ") <= (" + limit + ")") {
+		p.t.Fatalf("%s: got %v, want at most %s, which is %v, in\n%s",
+			expression, p.eval("return "+expression), limit, p.eval("return "+limit), p.text())
+	}
+}
+
+// waitFocus waits until an element that a selector matches has the focus.
+func (p *page) waitFocus(selector string) {
+	p.t.Helper()
+	if !p.until("document.activeElement.matches(arguments[0])", selector) {
+		got := p.evalString("return document.activeElement.outerHTML")
+		p.t.Fatalf("got the focus on %.300s, want it on %s", got, selector)
+	}
+}
+
 // until waits until an expression is true in the page, and reports whether it
 // became true.
 func (p *page) until(expression string, args ...any) bool {
@@ -1151,13 +1189,16 @@ func (p *page) click(text string) {
 // fill puts text into the field that has a label, or selects an option.
 func (p *page) fill(label, text string) {
 	p.t.Helper()
+	const find = `window.found = $$("label").find((one) => one.textContent.trim().startsWith(arguments[0]))?.control`
+	if p.eval("return Boolean("+find+")", label) != true {
+		p.t.Fatalf("got no field %q, want one, in\n%s", label, p.text())
+	}
 	p.eval(`
-		const [label, text] = arguments;
-		const field = $$("label").find((one) => one.textContent.trim().startsWith(label)).control;
+		const [field, text] = [found, arguments[0]];
 		const option = [...field.options ?? []].find((one) => one.text === text);
 		field.value = option?.value ?? text;
 		field.dispatchEvent(new Event("input", {bubbles: true}));
-		field.dispatchEvent(new Event("change", {bubbles: true}));`, label, text)
+		field.dispatchEvent(new Event("change", {bubbles: true}));`, text)
 }
 
 // typeKeys types on the keyboard.
@@ -1188,7 +1229,7 @@ func (p *page) moveMouse(selector string) {
 // were sent.
 func (p *page) copyLines(n int) []string {
 	p.t.Helper()
-	p.waitTrue("shownRows().length === arguments[0]", n)
+	p.waitValue("shownRows().length", n)
 	var lines []string
 	for row := n - 1; row >= 0; row-- { // the newest is first
 		lines = append(lines, p.evalString(`
@@ -1228,10 +1269,15 @@ func (p *page) send(request, body string, headers ...string) {
 			req.Header[name] = []string{value}
 		}
 	}
-	// A fault may have closed the connection.
-	if resp, err := http.DefaultClient.Do(req); err == nil {
-		resp.Body.Close()
+	resp, err := http.DefaultClient.Do(req)
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return // a fault has closed the connection
 	}
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	resp.Body.Close()
 }
 
 // shell runs a line in a shell, if it is installed, and returns the names of the
@@ -1239,6 +1285,7 @@ func (p *page) send(request, body string, headers ...string) {
 func (p *page) shell(name, line string) []string {
 	p.t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
+		p.t.Logf("%s is not installed", name)
 		return nil
 	}
 	cmd := exec.Command(name, "-c", line)
@@ -1277,7 +1324,7 @@ func (p *page) fillDesk() {
 	p.send("GET /v1/pets/1", "", client)
 	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
 	p.waitText("#count", "2 of 2 createPet requests")
-	p.waitTrue("shownRows().length === 8")
+	p.waitValue("shownRows().length", 8)
 	p.click("POST 400")
 	p.waitText("#list [open]", "categoryId is")
 	p.eval("document.activeElement.blur()")
@@ -1288,7 +1335,7 @@ func (p *page) fillDesk() {
 func (p *page) finishAnimations() {
 	p.t.Helper()
 	p.eval("document.getAnimations().forEach((animation) => animation.finish())")
-	p.waitTrue("!$('.fresh')")
+	p.waitValue("$$('.fresh').length", 0)
 }
 
 // takePicture writes what the window shows to a PNG file.
@@ -1390,7 +1437,7 @@ func (p *page) evalString(script string, args ...any) string {
 // text returns what the page shows, to be part of a failure.
 func (p *page) text() string {
 	p.t.Helper()
-	return fmt.Sprintf("%.3000s", p.eval("return document.body.innerText"))
+	return fmt.Sprintf("%.1500s", p.eval("return document.body.innerText"))
 }
 
 // elementID returns the id that WebDriver has for an element.
