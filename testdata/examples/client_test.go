@@ -1,6 +1,6 @@
 // Tests of a client of petstore. Run "go build" in ../.. once, and then
-// "go test client_test.go" here. README.md says how to start petstore from
-// another Go module.
+// "go test client_test.go" here. README.md says how to build petstore for
+// another project.
 package client
 
 import (
