@@ -85,7 +85,7 @@ func testKey(p *page) {
 	p.waitText("header", "A test double of the animal store API, at "+p.base+"/v1.")
 	p.waitText("#bar.calm", "No fault Requests are answered as usual.")
 	p.waitText("#total", "0 requests")
-	p.waitHidden("#door")
+	p.waitHidden("#keySection")
 	p.waitValue("location.href", p.base+"/") // the address does not show the key
 	p.waitValue("document.title", "Petstore")
 
@@ -98,22 +98,22 @@ func testKey(p *page) {
 	// Without a key, the page asks for one, and says why.
 	p.open("/")
 	p.waitText("#bar.unknown #headline", "A key is needed")
-	p.waitFocus("#typed")
-	p.waitHidden("#desk")
+	p.waitFocus("#keyField")
+	p.waitHidden("#columns")
 	p.waitHidden("#end")
 	p.waitHidden("#reset")
-	p.waitHidden("#said")
+	p.waitHidden("#result")
 	p.open("/#key=wrong")
-	p.waitText("#doorForm #why", "The service refuses this key.")
-	p.waitText("#said.bad", "The service refuses this key.")
+	p.waitText("#keyForm #fieldError", "The service refuses this key.")
+	p.waitHidden("#result")
 	p.fill("API key", "ключ")
 	p.click("Use this key")
-	p.waitText("#doorForm #why", "visible ASCII")
+	p.waitText("#keyForm #fieldError", "visible ASCII")
 	p.fill("API key", "  "+key+" ")
 	p.click("Use this key")
 	p.waitText("#live", "Live")
-	p.waitHidden("#door")
-	p.waitHidden("#why")
+	p.waitHidden("#keySection")
+	p.waitHidden("#fieldError")
 	p.waitFocus("#bar") // the button that had the focus is gone
 
 	// The tab remembers the key. What was sent before does not look new.
@@ -145,7 +145,7 @@ func testPresets(p *page) {
 	} {
 		p.click(title)
 		p.waitText("#bar.active #headline", "Fault: "+title)
-		p.waitText("#said", "Set for all clients at ")
+		p.waitText("#result", "Set for all clients at ")
 		p.waitText("#spoken", "Fault: "+title+". Set for all clients at ")
 		p.waitText("#count", "No request yet")
 		p.waitText("[aria-current=true]", title)
@@ -157,7 +157,7 @@ func testPresets(p *page) {
 	}
 
 	p.send("GET /v1/pets", "")
-	p.waitText("#bar.used", "Used up: Next one fails Code 503 · no longer applied")
+	p.waitText("#bar.used", "Used up: Next one fails Code 503 · none left")
 	p.waitText("#count", "1 of 1 request")
 	p.waitHidden("[aria-current=true]")
 	icons[p.evalString("return icon.href")] = true
@@ -175,7 +175,7 @@ func testPresets(p *page) {
 
 // Setting a fault, applying it and using it up moves no button.
 func testNothingMoves(p *page) {
-	const places = `return JSON.stringify([...$$("header button, #bar button, #fault button"), pause, clear]
+	const places = `return JSON.stringify([...$$("header button, #bar button, #fault button"), pause, forget]
 		.map((button) => [box(button).x, box(button).y + scrollY].map(Math.round)))`
 	for _, width := range []int{1440, 1280, 1000, 880, 390} {
 		p.resize(width, 800)
@@ -189,16 +189,16 @@ func testNothingMoves(p *page) {
 		p.fill("Operation", "createPet")
 		p.fill("Skip first", "1")
 		p.click("Next one fails")
-		p.waitText("#count", "No createPet request yet")
+		p.waitText("#count", "No request yet")
 		check("set")
 		p.send("POST /v1/pets", pet)
-		p.waitText("#count", "0 of 1 createPet request hit")
+		p.waitText("#count", "0 of 1 request hit")
 		check("matched")
 		p.send("POST /v1/pets", pet)
-		p.waitText("#bar.used", "Code 503 · after 1 request · no longer applied")
+		p.waitText("#bar.used", "createPet only · Code 503 · skips 1 · none left")
 		check("used up")
 		p.click("End the fault")
-		p.waitText("#said", "Fault ended at ")
+		p.waitText("#result", "Fault ended at ")
 		check("ended")
 		p.fill("Skip first", "")
 	}
@@ -210,7 +210,7 @@ func testAimedFault(p *page) {
 	p.fill("Delay", "1") // a preset does not use it
 	p.click("Next one fails")
 	p.waitText("#bar.active #headline", "Fault: Next one fails")
-	p.waitText("#detail", "Code 503 · after 2 requests · 1 of 1 to come")
+	p.waitText("#detail", "createPet only · Code 503 · skips 2 · 1 left")
 
 	p.send("GET /v1/pets", "")
 	for range 4 {
@@ -224,7 +224,7 @@ func testAimedFault(p *page) {
 		"GET 200",
 	)
 	p.waitText("#list .injected.fresh", "503")
-	p.waitText("#bar.used #count", "1 of 4 createPet requests hit")
+	p.waitText("#bar.used #count", "1 of 4 requests hit")
 
 	p.click("Another fault")
 	p.fill("Code", "500")
@@ -235,8 +235,8 @@ func testAimedFault(p *page) {
 	p.fill("Skip first", "")
 	p.click("Set")
 	p.waitText("#headline", "Fault: 500")
-	p.waitText("#detail", "Code 500 · Delay 0.01 s · Answer delay 0.02 s · Retry-After 0 s · "+
-		"2 of 2 to come")
+	p.waitText("#detail", "createPet only · Delay 0.01 s · Answer delay 0.02 s · "+
+		"Retry-After 0 s · 2 left · requests are listed when they end")
 
 	p.click("Reset all")
 	p.waitText("#spoken", "No fault. Reset at ")
@@ -247,12 +247,10 @@ func testAimedFault(p *page) {
 	// unless another aim is chosen.
 	const aim = `$("[name=operation]").value + " " + $("[name=skip]").value`
 	p.send("PUT /__admin/fault?code=500&operation=getPet&skip=1", "")
-	p.waitText("#count", "No getPet request yet")
+	p.waitText("#detail", "getPet only")
 	p.waitValue(aim, "getPet 1")
 	p.click("Hang up")
-	p.waitText("#said", "Set for getPet at ")
-	p.waitText("#count", "No getPet request yet")
-	p.waitText("#detail", "Code hangup · after 1 request")
+	p.waitText("#detail", "getPet only · Code hangup · skips 1")
 	p.fill("Operation", "listPets")
 	p.sync()
 	p.waitValue(aim, "listPets 1")
@@ -265,11 +263,11 @@ func testListOfCodes(p *page) {
 	p.fill("Code", "503, lost ,429")
 	p.click("Set")
 	p.waitText("#bar.active #headline", "Fault: 503, then lost, then 429")
-	p.waitText("#detail", "next is 503 · 3 of 3 to come")
+	p.waitText("#detail", "next is 503 · 3 left")
 	p.send("GET /v1/pets", "")
-	p.waitText("#detail", "next is lost · 2 of 3 to come")
+	p.waitText("#detail", "next is lost · 2 left")
 	p.send("GET /v1/pets", "")
-	p.waitText("#detail", "next is 429 · 1 of 3 to come")
+	p.waitText("#detail", "next is 429 · 1 left")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.used #headline", "Used up: 503, then lost, then 429")
 	p.waitText("#count", "3 of 3 requests")
@@ -277,27 +275,27 @@ func testListOfCodes(p *page) {
 
 	p.fill("Times", "2")
 	p.click("Set")
-	p.waitText("#why", "times")
+	p.waitText("#fieldError", "times")
 }
 
 // An error is shown at its field, until something is typed.
 func testFaultErrors(p *page) {
 	p.click("Another fault")
 	p.click("Set")
-	p.waitText("#why", "Give a code or a delay.")
+	p.waitText("#fieldError", "Give a code or a delay.")
 	p.waitValue(`$("[name=code]").ariaInvalid`, "true")
 	p.fill("Delay", "-1")
-	p.waitHidden("#why")
+	p.waitHidden("#fieldError")
 	p.waitValue(`$$("[aria-invalid]").length`, 0)
 
 	p.click("Set")
-	p.waitText("#why", "delay is -1")
-	p.waitText("#said.bad", "delay is -1")
-	p.waitText("#spoken", "delay is -1")
-	p.waitFocus("[name=delay][aria-invalid=true][aria-describedby=why]")
-	p.waitAtMost(`box($("[name=delay]")).width * 2`, "box(why).width")
+	p.waitText("#fieldError", "delay is -1")
+	p.waitText("#result.bad", "Not done: see the field.")
+	p.waitText("#spoken", "Not done: see the field.")
+	p.waitFocus("[name=delay][aria-invalid=true][aria-describedby=fieldError]")
+	p.waitAtMost(`box($("[name=delay]")).width * 2`, "box(fieldError).width")
 	p.fill("Delay", "0.5")
-	p.waitHidden("#why")
+	p.waitHidden("#fieldError")
 	p.click("Set")
 	p.waitText("#headline", "Fault: Slow by 0.5 s")
 
@@ -305,7 +303,7 @@ func testFaultErrors(p *page) {
 	p.click("Another fault")
 	p.fill("Delay", "31")
 	p.eval("faultForm.requestSubmit()")
-	p.waitText("#other[open] #why", "delay is 31")
+	p.waitText("#otherFault[open] #fieldError", "delay is 31")
 }
 
 // Ending a fault releases the requests that it holds.
@@ -321,14 +319,14 @@ func testRelease(p *page) {
 	}()
 	p.waitText("#count", "1 of 1 request")
 	p.click("End the fault")
-	p.waitText("#said", "Fault ended and held requests released at ")
+	p.waitText("#result", "Fault ended and held requests released at ")
 	<-done
 	p.waitRows("POST 201 /v1/pets delay=30")
 
 	p.click("Answers stall")
-	p.waitText("#said", "Set for all clients at ")
+	p.waitText("#result", "Set for all clients at ")
 	p.click("End the fault")
-	p.waitText("#said", "Fault ended and held requests released at ")
+	p.waitText("#result", "Fault ended and held requests released at ")
 }
 
 // A later action does not overtake an earlier one.
@@ -345,55 +343,57 @@ func testActionsInOrder(p *page) {
 	p.click("Keep failing")
 	p.waitTrue("isHeld")
 	p.click("Slow by 3 s")
-	p.waitText("#said", "Asking…")
+	p.waitText("#result", "Asking…")
 	p.sync()
 	p.eval("release()")
-	p.waitText("#said", "Set for all clients")
+	p.waitText("#result", "Set for all clients")
 	if got, want := p.evalString("return shown(headline)"), "Fault: Slow by 3 s"; got != want {
 		p.t.Errorf("after two presses the headline is %q, want %q", got, want)
 	}
 }
 
 func testPets(p *page) {
+	p.click("Create pets")
 	p.click("Add 25 samples")
 	p.waitText("#spoken", "No fault. Added 25 pets at ")
-	p.waitText("#listed", "The first 20 pets.")
-	p.waitText("#rows", "1 Rex 1 available 2 Bella 2")
+	p.waitText("#listed", "First 20 pets.")
+	p.waitText("#petRows", "1 Rex 1 available 2 Bella 2")
 	p.click("Show more")
 	p.waitText("#spoken", "25 pets.")
-	p.waitHidden("#further")
+	p.waitHidden("#morePets")
 
 	p.fill("Name", "Ida")
 	p.click("Add")
 	p.waitText("#spoken", "No fault. Added as /v1/pets/26 at ")
-	p.waitText("#rows", "26 Ida 1 none")
+	p.waitText("#petRows", "26 Ida 1 none")
 	p.waitFocus("[name=name]")
 	p.waitValue(`$("[name=name]").value`, "")
 	p.send("POST /v1/pets", pet)
-	p.waitText("#rows", "27 Rex 7 none")
+	p.waitText("#petRows", "27 Rex 7 none")
 	p.waitText("#listed", "27 pets.")
 
 	p.fill("Category", "seven")
 	p.click("Add")
-	p.waitText("#why", "categoryId is ")
+	p.waitText("#fieldError", "categoryId is ")
 	p.waitFocus("[name=categoryId][aria-invalid=true]")
 
 	p.send("POST /__admin/reset", "")
 	p.waitText("#listed", "No pets yet.")
-	p.waitHidden("#table")
+	p.waitHidden("#petTable")
 	p.send("POST /v1/pets", `{"name":"`+markup+`","categoryId":9007199254740993}`)
-	p.waitText("#rows", "1 "+markup+" 9007199254740993 none")
+	p.waitText("#petRows", "1 "+markup+" 9007199254740993 none")
 	p.waitValue(`$$("td *").length`, 0)
 
 	// A long name is cut short between two characters.
 	name := strings.Repeat("x", 199)
 	p.send("POST /v1/pets", `{"name":"`+name+`🦎","categoryId":1}`)
-	p.waitText("#rows", "2 "+name+"… 1 none")
+	p.waitText("#petRows", "2 "+name+"… 1 none")
 }
 
 func testPetsOfStatus(p *page) {
+	p.click("Create pets")
 	p.click("Add 25 samples")
-	p.waitText("#said", "Added 25 pets")
+	p.waitText("#result", "Added 25 pets")
 	p.fill("Show", "sold")
 	p.waitText("#spoken", "No fault. 4 pets.")
 	p.send("POST /__admin/reset", "")
@@ -423,8 +423,8 @@ func testPetsOfStatus(p *page) {
 
 func testManyPets(p *page) {
 	p.eval("samples.click(); samples.click()")
-	p.waitText("#said", "Added 25 pets")
-	p.waitText("#listed", "The first 20 pets.")
+	p.waitText("#result", "Added 25 pets")
+	p.waitText("#listed", "First 20 pets.")
 	if got := p.evalString("return realFetch('/v1/pets?limit=100', {headers: {Authorization: arguments[0]}})"+
 		".then((response) => response.json()).then((pets) => String(pets.length))", "Bearer "+key); got != "25" {
 		p.t.Errorf("two quick presses added %s pets, want 25", got)
@@ -433,28 +433,28 @@ func testManyPets(p *page) {
 	// Show more lists 100 pets, and then 200, in pages of 100.
 	seed := "[" + strings.Repeat(pet+",", 120) + pet + "]"
 	p.send("POST /__admin/reset", seed)
-	p.waitText("#rows", "1 Rex 7")
+	p.waitText("#petRows", "1 Rex 7")
 	p.click("Show more")
-	p.waitText("#listed", "The first 100 pets.")
+	p.waitText("#listed", "First 100 pets.")
 	p.click("Show more")
 	p.waitText("#listed", "121 pets.")
-	p.waitText("#rows", "121 Rex 7 none")
+	p.waitText("#petRows", "121 Rex 7 none")
 
 	// Another status and a reset begin with 20 pets again.
 	p.send("POST /__admin/reset", strings.ReplaceAll(seed, "}", `,"status":"sold"}`))
-	p.waitText("#rows", "1 Rex 7 sold")
+	p.waitText("#petRows", "1 Rex 7 sold")
 	p.fill("Show", "sold")
-	p.waitText("#listed", "The first 20 pets.")
+	p.waitText("#listed", "First 20 pets.")
 	p.click("Show more")
-	p.waitText("#listed", "The first 100 pets.")
+	p.waitText("#listed", "First 100 pets.")
 	p.fill("Show", "all")
-	p.waitText("#listed", "The first 20 pets.")
+	p.waitText("#listed", "First 20 pets.")
 	p.click("Show more")
-	p.waitText("#listed", "The first 100 pets.")
+	p.waitText("#listed", "First 100 pets.")
 	p.click("Reset all")
 	p.waitText("#listed", "No pets yet.")
 	p.send("POST /__admin/reset", seed)
-	p.waitText("#listed", "The first 20 pets.")
+	p.waitText("#listed", "First 20 pets.")
 }
 
 func testRows(p *page) {
@@ -508,15 +508,16 @@ func testDetails(p *page) {
 	for _, tt := range []struct{ row, want string }{
 		{row: "POST 400", want: `Sent body {"name":` + markup + ` Sent headers POST /v1/pets?x=%20y`},
 		{row: "POST 401", want: "Sent body It was not kept. Sent headers POST /v1/pets"},
-		{row: "code=hangup", want: "Answer There was none. Sent body " + pet},
+		{row: "code=hangup", want: "Answer There was none. Repeat it"},
+		{row: "code=hangup", want: "Sent body " + pet + " Sent headers"},
 		{row: "code=lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex", "categoryId": 7 }`},
 		{row: "code=lost", want: "X-Name: " + markup},
-		{row: "code=stall", want: `Answer 201 { "id": 2, "name": "Rex", "categoryId": 7 }`},
+		{row: "code=stall", want: `Answer 201, of which the client got half { "id": 2, "name": "Rex", "categoryId": 7 }`},
 		{row: "code=html", want: "Answer 502 <html>"},
 		{row: "code=html", want: "Repeat it curl -i -X 'GET' -H 'Authorization: Bearer " + key},
 		{row: "POST 201 /v1/pets?long", want: "Answer 201, its first 1,000 bytes"},
 		{row: "POST 201 /v1/pets?long", want: strings.Repeat("🦎", 240)},
-		{row: "POST 201 /v1/pets?long", want: "🦎… Sent body"},
+		{row: "POST 201 /v1/pets?long", want: "🦎… Repeat it"},
 		{row: "PUT 405", want: "Not exact: a shell cannot send NUL"},
 	} {
 		p.click(tt.row)
@@ -524,7 +525,7 @@ func testDetails(p *page) {
 		p.click(tt.row)
 		p.waitHidden("#list [open]")
 	}
-	p.waitValue(`$$("#list img, .url *, pre *").length`, 0)
+	p.waitValue(`$$("#list img, .url :not(wbr), pre *").length`, 0)
 	p.waitValue("document.title", "Petstore")
 
 	// What is opened comes into sight, and only a text that scrolls is a Tab stop.
@@ -534,7 +535,7 @@ func testDetails(p *page) {
 	p.send("POST /v1/pets", strings.Repeat("long\n", 100))
 	p.waitText("#total", "49 requests")
 	p.click("POST 400 /v1/pets the")
-	p.waitValue(`$$("#list [open] pre").map(({tabIndex}) => tabIndex).join()`, "-1,0,-1,0")
+	p.waitValue(`$$("#list [open] pre").map(({tabIndex}) => tabIndex).join()`, "-1,0,0,-1")
 	p.click("POST 400 /v1/pets the")
 	p.eval("$('#scroll').scrollTop = 300; list.children[30].querySelector('summary').click()")
 	p.waitAtMost("box(list.children[30]).bottom", "box($('#scroll')).bottom + 1")
@@ -630,7 +631,7 @@ func testFilter(p *page) {
 	p.waitValue("$$('.fresh').length", 0)
 
 	p.click("Forget all")
-	p.waitText("#said", "Forgotten at ")
+	p.waitText("#result", "Forgotten at ")
 	p.waitRows()
 }
 
@@ -643,15 +644,15 @@ func testHold(p *page) {
 	p.waitText("#live.held", "Held: request open")
 	p.send("POST /v1/pets", pet)
 	p.send("POST /v1/pets", pet)
-	p.waitText("#newer", "2 new")
+	p.waitText("#showNew", "2 new")
 	p.waitRows("GET 404")
 	p.click("2 new")
 	p.waitRows("POST 201", "POST 201", "GET 404")
 	p.waitText("#live.held", "Held: request open")
-	p.waitValue("newer.ariaDisabled", "true")
-	p.waitValue("getComputedStyle(newer).opacity", "0")
+	p.waitValue("showNew.ariaDisabled", "true")
+	p.waitValue("getComputedStyle(showNew).opacity", "0")
 
-	p.click("Go on")
+	p.click("Resume")
 	p.waitText("#spoken", "The list goes on.")
 	p.waitText("#live.live", "Live")
 	p.waitHidden("#list [open]")
@@ -659,9 +660,9 @@ func testHold(p *page) {
 	p.click("Pause")
 	p.waitText("#live.held", "Paused")
 	p.send("GET /v1/pets/2", "")
-	p.waitText("#newer", "1 new")
+	p.waitText("#showNew", "1 new")
 	p.waitTrue("list.firstElementChild === first")
-	p.click("Go on")
+	p.click("Resume")
 	p.waitTrue("list.children[1] === first")
 }
 
@@ -672,7 +673,7 @@ func testRestingPointer(p *page) {
 	p.moveMouse("#list summary")
 	p.waitText("#live.held", "Held: pointer")
 	p.send("GET /v1/pets/2", "")
-	p.waitText("#newer", "1 new")
+	p.waitText("#showNew", "1 new")
 	p.waitRows("GET 404 /v1/pets/1")
 	p.eval("timers[5000]()")
 	p.waitRows("GET 404 /v1/pets/2", "GET 404 /v1/pets/1")
@@ -712,7 +713,7 @@ func testRepeat(p *page) {
 		p.send(tt.request, tt.body, tt.header)
 	}
 	lines := p.copyLines(len(tests))
-	p.waitText("#said", "Copied at ")
+	p.waitText("#result", "Copied at ")
 	for _, line := range lines {
 		p.shell("bash", line)
 	}
@@ -795,6 +796,11 @@ func testKeyboard(p *page) {
 		tab      = "\ue004"
 		shiftTab = "\ue008\ue004"
 		enter    = "\ue007"
+		escape   = "\ue00c"
+		home     = "\ue011"
+		end      = "\ue010"
+		up       = "\ue013"
+		down     = "\ue015"
 	)
 	// goTo presses tab until an element has the focus.
 	goTo := func(tab, selector string) {
@@ -808,8 +814,10 @@ func testKeyboard(p *page) {
 		p.t.Fatalf("got no focus on %s after 80 presses, want it", selector)
 	}
 	p.open("/")
-	p.send("GET /v1/pets/1", "")
-	goTo(tab, "#typed")
+	for i := range 3 {
+		p.send(fmt.Sprint("GET /v1/pets/", i+1), "")
+	}
+	goTo(tab, "#keyField")
 	p.typeKeys(key + enter)
 	p.waitText("#live", "Live")
 	goTo(shiftTab, "#skip")
@@ -818,11 +826,22 @@ func testKeyboard(p *page) {
 	p.waitText("#requests:focus", "Requests")
 	goTo(tab, "#filter")
 	p.typeKeys("404")
-	p.waitText("#hits", "1 hit")
+	p.waitText("#hits", "3 hits")
 	goTo(tab, "#list summary")
 	p.waitText("#live", "Held: focus")
+	for _, tt := range []struct{ key, selector string }{
+		{key: down, selector: "#list li:nth-child(2) summary"},
+		{key: end, selector: "#list li:nth-child(3) summary"},
+		{key: up, selector: "#list li:nth-child(2) summary"},
+		{key: home, selector: "#list li:nth-child(1) summary"},
+		{key: escape, selector: "#filter"},
+	} {
+		p.typeKeys(tt.key)
+		p.waitFocus(tt.selector)
+	}
+	goTo(tab, "#list summary")
 	p.typeKeys(enter)
-	p.waitText("#list [open]", "there is no pet 1")
+	p.waitText("#list [open]", "there is no pet 3")
 	goTo(shiftTab, "#list summary")
 	p.typeKeys(enter)
 	p.waitText("#live", "Held: focus")
@@ -832,15 +851,17 @@ func testKeyboard(p *page) {
 	goTo(shiftTab, "#end")
 	p.typeKeys(enter)
 	p.waitText("#headline", "No fault")
-	goTo(tab, "#other summary")
+	goTo(tab, "#otherFault summary")
 	p.typeKeys(enter)
-	p.waitText("#other", "Retry-After")
+	p.waitText("#otherFault", "Retry-After")
 	goTo(tab, "[name=delay]")
 	p.typeKeys("0" + enter)
 	p.waitText("#headline", "Fault: Slow by 0 s")
+	goTo(tab, "#petCreator summary")
+	p.typeKeys(enter)
 	goTo(tab, "[name=name]")
 	p.typeKeys("Ida" + enter)
-	p.waitText("#rows", "1 Ida 1 none")
+	p.waitText("#petRows", "1 Ida 1 none")
 
 	// The element with the focus is always in sight, and the last Tab leaves the page.
 	const check = `
@@ -884,12 +905,12 @@ func testLayout(p *page) {
 		p.checkAccessibility(fmt.Sprint(width, " x ", height, " ", media))
 	}
 
-	// All presets and the form for pets are above the fold, and each part
-	// scrolls by itself.
+	// All presets and the first pet are above the fold, and each part scrolls
+	// by itself.
 	for _, size := range [][2]int{{1440, 900}, {1280, 800}} {
 		p.resize(size[0], size[1])
 		p.waitAtMost("box(presets).bottom", "innerHeight")
-		p.waitAtMost("box(add).bottom", "innerHeight")
+		p.waitAtMost("box($('#petRows tr')).bottom", "innerHeight")
 		p.waitValue("box(controls).top - box(requests).top", 0)
 		p.waitAtMost("box(requests).bottom", "innerHeight")
 	}
@@ -919,7 +940,7 @@ func testLayout(p *page) {
 	p.fill("Filter", "nothing")
 	p.fill("Code", "777")
 	p.click("Set")
-	p.waitText("#why", "777")
+	p.waitText("#fieldError", "777")
 	check(1440, 900, "prefers-color-scheme: dark")
 	check(390, 844)
 	p.open("/")
@@ -953,8 +974,9 @@ func testForcedColors(p *page) {
 }
 
 func testOutage(p *page) {
+	p.click("Create pets")
 	p.click("Add 25 samples")
-	p.waitText("#said", "Added 25 pets")
+	p.waitText("#result", "Added 25 pets")
 	p.send("GET /v1/pets/1", "")
 	p.click("GET 200")
 
@@ -983,7 +1005,7 @@ func testOutage(p *page) {
 	p.sync() // a poll under way is still patient
 	p.signal("STOP")
 	p.click("End the fault")
-	p.waitText("#said", "Asking…")
+	p.waitText("#result", "Asking…")
 	p.waitHidden("#spoken")
 	p.waitText("#live.gone", "Not live")
 	p.waitText("#bar.unknown", "No answer The service has not answered for two seconds.")
@@ -999,12 +1021,12 @@ func testOutage(p *page) {
 		}
 	};`)
 	p.click("Forget all")
-	p.waitText("#said.bad", "It is not known whether it was done.")
+	p.waitText("#result.bad", "It is not known whether it was done.")
 	p.eval("window.instead = null")
 
 	// A reset, by somebody else and by this page.
 	p.send("POST /__admin/reset", `[{"name":"Ida","categoryId":1}]`)
-	p.waitText("#rows", "Ida")
+	p.waitText("#petRows", "Ida")
 	p.waitText("#list [open]", "GET")
 	p.click("Reset all")
 	p.waitText("#spoken", "No fault. Reset at ")
@@ -1014,7 +1036,7 @@ func testOutage(p *page) {
 	p.signal("KILL")
 	p.waitValue("document.title", "No answer – Petstore")
 	p.waitText("#bar.unknown", "No answer The service does not answer.")
-	p.waitHidden("#said") // it is out of date
+	p.waitHidden("#result") // it is out of date
 	p.waitValue("[reset, add].map((button) => button.ariaDisabled).join()", "true,true")
 	p.process.Wait()
 	p.startService(strings.TrimPrefix(p.base, "http://"))
@@ -1310,8 +1332,10 @@ func (p *page) fillDesk() {
 		client   = "User-Agent: shop/2.1"
 		jsonBody = "Content-Type: application/json"
 	)
+	p.click("Create pets")
 	p.click("Add 25 samples")
-	p.waitText("#said", "Added 25 pets")
+	p.waitText("#result", "Added 25 pets")
+	p.click("Create pets") // and fold the form
 	p.send("GET /pets", "", client)
 	p.send("GET /v1/pets", "", client)
 	p.send("GET /v1/pets?stauts=sold", "", client)
@@ -1323,7 +1347,7 @@ func (p *page) fillDesk() {
 	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
 	p.send("GET /v1/pets/1", "", client)
 	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
-	p.waitText("#count", "2 of 2 createPet requests")
+	p.waitText("#count", "2 of 2 requests")
 	p.waitValue("shownRows().length", 8)
 	p.click("POST 400")
 	p.waitText("#list [open]", "categoryId is")
