@@ -2816,12 +2816,14 @@ func TestStdin(t *testing.T) {
 
 // Descriptions, documents and long runs.
 
-// The table of routes, api/openapi.json and TestModel have the same operations.
-// The schemas have the members of the structs.
+// TestRegistries checks that the table of routes, api/openapi.json and TestModel
+// have the same operations, and that the schemas have the members of the
+// structs.
 func TestRegistries(t *testing.T) {
 	api, operations := readOpenAPI(t), routedOperations()
-	var described, deprecated []string
-	for pattern, op := range api.operations {
+	var described, markedDeprecated []string
+	for _, pattern := range keys(api.operations) {
+		op := api.operations[pattern]
 		described = append(described, pattern+" "+op.OperationID)
 		for _, p := range op.Parameters {
 			if p.In == "query" {
@@ -2829,7 +2831,7 @@ func TestRegistries(t *testing.T) {
 			}
 		}
 		if op.Deprecated {
-			deprecated = append(deprecated, op.OperationID)
+			markedDeprecated = append(markedDeprecated, op.OperationID)
 		}
 	}
 	var routed, withHeaders []string
@@ -2846,7 +2848,7 @@ func TestRegistries(t *testing.T) {
 		}
 	}
 	sameNames(t, openAPIFile, described, theRoutes, routed)
-	sameNames(t, "deprecated in "+openAPIFile, deprecated, "the routes with headers", withHeaders)
+	sameNames(t, "deprecated in "+openAPIFile, markedDeprecated, "the routes with headers", withHeaders)
 	sameNames(t, "faultKinds", keys(faultKinds), "faultCodes", faultCodes)
 	sameNames(t, "newPetMembers", newPetMembers, "the struct NewPet", members(NewPet{}))
 	sameNames(t, "faultOperations", faultOperations, theRoutes, operations)
@@ -2862,7 +2864,7 @@ func TestRegistries(t *testing.T) {
 	for _, tt := range []struct {
 		schema string
 		words  []string
-		other  string // no word
+		other  string // a word that is not allowed
 	}{
 		{schema: "FaultOperation", words: operations, other: "reset"},
 		{schema: "PetStatus", words: statuses[1:], other: "lost"},
@@ -2908,16 +2910,17 @@ func routedOperations() []string {
 	return operations
 }
 
-// A create knows each property that api/openapi.json gives NewPet, and answers
-// with it, even if its value is 0, false or empty. The schemas have the types
-// that the service has.
+// TestNewPetSchema checks that a create knows each property that
+// api/openapi.json gives NewPet, and answers with it, even if its value is 0,
+// false or empty. It also checks that the values have the types of the schemas.
 func TestNewPetSchema(t *testing.T) {
 	api := readOpenAPI(t)
 	s := startServer(t)
 	sent := api.newPet(t)
 	zero := maps.Clone(sent)
+	properties := api.resolve(api.schemas["NewPet"]).Properties
 	for name, value := range sent {
-		if api.resolve(api.schemas["NewPet"].Properties[name]).Enum == nil {
+		if api.resolve(properties[name]).Enum == nil {
 			zero[name] = reflect.Zero(reflect.TypeOf(value)).Interface()
 		}
 	}
@@ -2929,15 +2932,16 @@ func TestNewPetSchema(t *testing.T) {
 				request, r, openAPIFile)
 		}
 		api.checkBody(t, api.operations["POST /v1/pets"].Responses["201"], request, r)
-		returned, _ := parseBody(r.body).(map[string]any)
-		for name, value := range pet {
-			equal(t, name+" in the answer to "+request, returned[name], value)
+		returned := jsonObject(t, request, r)
+		for _, name := range keys(pet) {
+			equal(t, name+" in the answer to "+request, returned[name], pet[name])
 		}
 	}
 }
 
-// For each status that api/openapi.json gives an operation, there is a request
-// with a response that is as described.
+// TestOpenAPI checks, for each status that api/openapi.json gives an operation,
+// that there is a request with this status, and that its response is as
+// described.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	fullStore := newStore()
@@ -2948,12 +2952,12 @@ func TestOpenAPI(t *testing.T) {
 		srv.ReadTimeout = time.Second
 	})
 
-	const setFault = "PUT /__admin/fault" +
+	const putFault = "PUT /__admin/fault" +
 		"?code=503&delay=0&answer-delay=0&retry-after=7&operation=createPet&skip=99&times=2"
 	succeeding := map[string]string{ // where the pattern of the route is not enough
 		"createPet": "POST /v1/pets " + newPet,
 		"reset":     "POST /__admin/reset [" + newPet + "]",
-		"setFault":  setFault,
+		"setFault":  putFault,
 	}
 	failing := map[string]string{
 		"listPets 400":    "GET /v1/pets?limit=0",
@@ -2964,7 +2968,7 @@ func TestOpenAPI(t *testing.T) {
 		"setFault 400":    "PUT /__admin/fault?code=x",
 		"showJournal 400": "GET /__admin/requests?total=x",
 	}
-	headers := map[string]string{ // which make any other request fail with a status
+	headers := map[string]string{ // make any other request fail with a status
 		"401":     "Authorization: x",
 		"413":     "Content-Length: 65537",
 		"415":     "Content-Type: x",
@@ -2972,9 +2976,10 @@ func TestOpenAPI(t *testing.T) {
 		"default": "Content-Length: 999", // no body follows, so this is a 408
 	}
 	api := readOpenAPI(t)
-	for pattern, op := range api.operations {
+	for _, pattern := range keys(api.operations) {
+		op := api.operations[pattern]
 		valid := cmp.Or(succeeding[op.OperationID], exampleOf(pattern))
-		for status := range op.Responses {
+		for _, status := range keys(op.Responses) {
 			t.Run(op.OperationID+"/"+status, func(t *testing.T) {
 				to, wantStatus := s, status
 				switch status {
@@ -2985,7 +2990,7 @@ func TestOpenAPI(t *testing.T) {
 					to, wantStatus = slow, "408"
 				default:
 					s.expect(t, "POST /__admin/reset ["+pet1+","+newPet+"]", "204")
-					s.do(t, setFault)
+					s.do(t, putFault)
 					// The journal gets an entry with all members.
 					s.do(t, `POST /v1/pets?x {"id":1}`+"\nPrefer: delay=0")
 				}
@@ -2995,7 +3000,7 @@ func TestOpenAPI(t *testing.T) {
 					request = failing[name]
 				case headers[status] != "":
 					request += "\n" + headers[status]
-				case status[0] != '2' && to != full:
+				case !strings.HasPrefix(status, "2") && to != full:
 					t.Fatalf("failing has no request for %q", name)
 				}
 				resp := to.do(t, request)
@@ -3003,7 +3008,7 @@ func TestOpenAPI(t *testing.T) {
 				api.checkBody(t, op.Responses[status], request, resp)
 
 				// An Error of this status may also be simulated.
-				if strings.Contains(pattern, " /v1/") && status[0] == '4' {
+				if strings.Contains(pattern, " /v1/") && strings.HasPrefix(status, "4") {
 					request = valid + "\nPrefer: retry-after=7, code=" + status
 					api.checkBody(t, op.Responses[status], request, s.do(t, request))
 				}
@@ -3012,15 +3017,188 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
+// exampleOf returns a request, or its target, for the pattern of a route. For
+// GET /v1/pets/{petId}, it is GET /v1/pets/1.
+func exampleOf(pattern string) string {
+	return regexp.MustCompile(`\{\w+\}`).ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "1")
+}
+
+// parseBody returns the value of a body of JSON, or nil if it is not JSON.
+func parseBody(body string) any {
+	var value any
+	json.Unmarshal([]byte(body), &value)
+	return value
+}
+
+// jsonObject returns the object that the body of a response is, and fails the
+// test if it is anything else.
+func jsonObject(t testing.TB, request string, r response) map[string]any {
+	t.Helper()
+	parsed, ok := parseBody(r.body).(map[string]any)
+	if !ok {
+		t.Fatalf("%s:\n got %s\nwant an object", request, r)
+	}
+	return parsed
+}
+
+// openAPIDescription is api/openapi.json, as far as the tests need it.
+type openAPIDescription struct {
+	version    string
+	operations map[string]openAPIOperation // by the patterns of their routes
+	schemas    map[string]*schema
+}
+
+type openAPIOperation struct {
+	OperationID string
+	Deprecated  bool
+	Parameters  []openAPIParameter
+	RequestBody openAPIBody
+	Responses   map[string]openAPIBody // by status, or "default"
+}
+
+type openAPIParameter struct {
+	Name, In, Description string
+	Schema                *schema
+}
+
+// openAPIBody describes the body of a request or of a response.
+type openAPIBody struct {
+	Content map[string]struct { // by media type
+		Schema  *schema
+		Example json.RawMessage // without spaces, and with sorted members
+	}
+}
+
+// example returns the example of a body of JSON, or nil if there is none.
+func (b openAPIBody) example() json.RawMessage { return b.Content["application/json"].Example }
+
+// schema is a JSON schema.
+type schema struct {
+	Ref                         string `json:"$ref"` // a schema that stands in place of this one
+	Description, Type, Format   string
+	Pattern                     string
+	Enum, Required              []string
+	Minimum, Maximum            *float64
+	MaxLength                   *int
+	MaxItems                    int // 0 for any number
+	Default                     any
+	Items, AdditionalProperties *schema
+	Properties                  map[string]*schema
+	AllOf                       []*schema
+}
+
+// UnmarshalJSON returns an error for a keyword that validate does not know, and
+// for a pattern that is malformed.
+func (s *schema) UnmarshalJSON(text []byte) error {
+	type plain schema // without this method
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode((*plain)(s)); err != nil {
+		return err
+	}
+	_, err := regexp.Compile(s.Pattern)
+	return err
+}
+
+// readOpenAPI reads api/openapi.json. References to schemas stay, as a schema
+// may refer to itself. All other references are replaced.
+func readOpenAPI(t testing.TB) openAPIDescription {
+	t.Helper()
+	var root map[string]any
+	if err := json.Unmarshal(openAPI, &root); err != nil {
+		t.Fatalf("%s: %v", openAPIFile, err)
+	}
+	// component returns what a reference such as "#/components/schemas/Pet"
+	// refers to.
+	component := func(ref string) any {
+		var part any = root
+		for _, name := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+			parsed, _ := part.(map[string]any)
+			part = parsed[name]
+		}
+		if part == nil {
+			t.Fatalf("%s refers to %s, which does not exist", openAPIFile, ref)
+		}
+		return part
+	}
+	var replace func(part any) any
+	replace = func(part any) any {
+		switch part := part.(type) {
+		case []any:
+			for i := range part {
+				part[i] = replace(part[i])
+			}
+		case map[string]any:
+			if ref, ok := part["$ref"].(string); ok {
+				target := component(ref)
+				if strings.HasPrefix(ref, "#/components/schemas/") {
+					return part
+				}
+				return replace(target)
+			}
+			for name := range part {
+				part[name] = replace(part[name])
+			}
+		}
+		return part
+	}
+
+	var file struct {
+		Info       struct{ Version string }
+		Paths      map[string]map[string]json.RawMessage
+		Components struct{ Schemas map[string]*schema }
+	}
+	if err := json.Unmarshal(encodeJSON(replace(root)), &file); err != nil {
+		t.Fatalf("%s: %v", openAPIFile, err)
+	}
+	api := openAPIDescription{
+		version:    file.Info.Version,
+		operations: map[string]openAPIOperation{},
+		schemas:    file.Components.Schemas,
+	}
+	for path, item := range file.Paths {
+		prefix := "/v1"
+		if item["servers"] != nil { // another base path than that of the whole file
+			prefix = ""
+			delete(item, "servers")
+		}
+		for method, text := range item {
+			pattern := strings.ToUpper(method) + " " + prefix + path
+			var op openAPIOperation
+			if err := json.Unmarshal(text, &op); err != nil {
+				t.Fatalf("%s, %s: %v", openAPIFile, pattern, err)
+			}
+			for _, p := range op.Parameters {
+				if p.Schema == nil {
+					t.Fatalf("%s, %s: the parameter %q has no schema", openAPIFile, pattern, p.Name)
+				}
+			}
+			api.operations[pattern] = op
+		}
+	}
+	return api
+}
+
+// queryParameters returns the query parameters of an operation, by name.
+func (api openAPIDescription) queryParameters(pattern string) map[string]openAPIParameter {
+	parameters := map[string]openAPIParameter{}
+	for _, p := range api.operations[pattern].Parameters {
+		if p.In == "query" {
+			parameters[p.Name] = p
+		}
+	}
+	return parameters
+}
+
 // newPet returns a NewPet with a value for each property of the schema.
 func (api openAPIDescription) newPet(t testing.TB) map[string]any {
 	t.Helper()
 	values := map[string]any{"string": "x", "integer": 7.0, "number": 0.5, "boolean": true}
 	pet := map[string]any{}
-	for name, property := range api.schemas["NewPet"].Properties {
+	for name, property := range api.resolve(api.schemas["NewPet"]).Properties {
 		property = api.resolve(property)
 		pet[name] = values[property.Type]
-		if property.Enum != nil {
+		if len(property.Enum) > 0 {
 			pet[name] = property.Enum[0]
 		}
 		if pet[name] == nil {
@@ -3031,115 +3209,9 @@ func (api openAPIDescription) newPet(t testing.TB) map[string]any {
 	return pet
 }
 
-// exampleOf returns a request, or its target, for the pattern of a route. For
-// GET /v1/pets/{petId}, it is GET /v1/pets/1.
-func exampleOf(pattern string) string {
-	return regexp.MustCompile(`\{\w+\}`).ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "1")
-}
-
-// openAPIDescription is api/openapi.json, as far as the tests need it.
-type openAPIDescription struct {
-	operations map[string]openAPIOperation // by the patterns of their routes
-	schemas    map[string]*schema
-}
-
-type openAPIOperation struct {
-	OperationID string
-	Deprecated  bool
-	Parameters  []struct {
-		Name, In string
-		Schema   *schema
-	}
-	Responses map[string]openAPIResponse // by status, or "default"
-}
-
-type openAPIResponse struct {
-	Content map[string]struct { // by media type
-		Schema *schema
-	}
-}
-
-// schema is a JSON schema.
-type schema struct {
-	Ref                         string `json:"$ref"` // a schema that stands in place of this one
-	Description, Type, Format   string
-	Pattern                     string
-	Enum, Required              []string
-	Minimum, Maximum            *float64
-	MaxLength, MaxItems         *int
-	Default                     any
-	Items, AdditionalProperties *schema
-	Properties                  map[string]*schema
-	AllOf, AnyOf                []*schema
-}
-
-// UnmarshalJSON returns an error for a keyword that validate does not know.
-func (s *schema) UnmarshalJSON(text []byte) error {
-	type plain schema // without this method
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	return dec.Decode((*plain)(s))
-}
-
-// readOpenAPI reads api/openapi.json. References to schemas stay, as a schema
-// may refer to itself. All other references are replaced.
-func readOpenAPI(t testing.TB) openAPIDescription {
-	t.Helper()
-	var root map[string]any
-	if err := json.Unmarshal(openAPI, &root); err != nil {
-		t.Fatal(err)
-	}
-	var replace func(v any) any
-	replace = func(v any) any {
-		switch v := v.(type) {
-		case []any:
-			for i := range v {
-				v[i] = replace(v[i])
-			}
-		case map[string]any:
-			ref, _ := v["$ref"].(string)
-			kind, name, _ := strings.Cut(strings.TrimPrefix(ref, "#/components/"), "/")
-			if ref != "" && kind != "schemas" {
-				return replace(root["components"].(map[string]any)[kind].(map[string]any)[name])
-			}
-			for name := range v {
-				v[name] = replace(v[name])
-			}
-		}
-		return v
-	}
-
-	var file struct {
-		Paths      map[string]map[string]json.RawMessage
-		Components struct{ Schemas map[string]*schema }
-	}
-	if err := json.Unmarshal(encodeJSON(replace(root)), &file); err != nil {
-		t.Fatal("api/openapi.json: ", err)
-	}
-	api := openAPIDescription{
-		operations: map[string]openAPIOperation{},
-		schemas:    file.Components.Schemas,
-	}
-	for path, methods := range file.Paths {
-		prefix := "/v1"
-		if methods["servers"] != nil { // another base path than that of the whole file
-			prefix = ""
-			delete(methods, "servers")
-		}
-		for method, text := range methods {
-			var op openAPIOperation
-			if err := json.Unmarshal(text, &op); err != nil {
-				t.Fatalf("api/openapi.json: %s %s: %v", method, path, err)
-			}
-			api.operations[strings.ToUpper(method)+" "+prefix+path] = op
-		}
-	}
-	return api
-}
-
 // checkBody compares the body of a response with its description.
 func (api openAPIDescription) checkBody(
-	t testing.TB, described openAPIResponse, request string, resp response) {
+	t testing.TB, described openAPIBody, request string, resp response) {
 	t.Helper()
 	mediaType := resp.header.Get("Content-Type")
 	content, ok := described.Content[mediaType]
@@ -3163,10 +3235,13 @@ func (api openAPIDescription) checkBody(
 }
 
 // resolve returns the schema that s refers to, with the parts of its allOf as
-// its own.
+// its own. For a schema that does not exist, it returns one without a type.
 func (api openAPIDescription) resolve(s *schema) *schema {
-	for s.Ref != "" {
+	for s != nil && s.Ref != "" {
 		s = api.schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+	}
+	if s == nil {
+		return &schema{}
 	}
 	if s.AllOf == nil {
 		return s
@@ -3183,46 +3258,46 @@ func (api openAPIDescription) resolve(s *schema) *schema {
 	return whole
 }
 
-// validate returns an error unless the schema allows the value, which the error
-// calls what, and describes each of its members.
+// validate returns an error unless the schema allows the value and describes
+// each of its members. The error calls the value what.
 func (api openAPIDescription) validate(what string, s *schema, value any) error {
 	s = api.resolve(s)
-	isAllowed := false
+	if s.Type == "" {
+		return fmt.Errorf("%s has no schema with a type in %s", what, openAPIFile)
+	}
+	typeName := jsonType(value)
+	if typeName != s.Type && !(typeName == "number" && s.Type == "integer") {
+		return fmt.Errorf("%s is of the type %s, want %s", what, typeName, s.Type)
+	}
+	isAllowed := true
 	switch v := value.(type) {
 	case string:
-		isAllowed = s.Type == "string" &&
-			regexp.MustCompile(s.Pattern).MatchString(v) &&
+		isAllowed = regexp.MustCompile(s.Pattern).MatchString(v) &&
 			(s.Enum == nil || slices.Contains(s.Enum, v)) &&
-			(s.MaxLength == nil || utf8.RuneCountInString(v) <= *s.MaxLength) &&
-			(s.AnyOf == nil || slices.ContainsFunc(s.AnyOf, func(part *schema) bool {
-				return api.validate(what, part, v) == nil
-			}))
+			(s.MaxLength == nil || utf8.RuneCountInString(v) <= *s.MaxLength)
 	case float64:
-		isAllowed = (s.Type == "number" || s.Type == "integer" && v == math.Trunc(v)) &&
+		isAllowed = (s.Type == "number" || v == math.Trunc(v)) &&
 			(s.Minimum == nil || v >= *s.Minimum) &&
 			(s.Maximum == nil || v <= *s.Maximum)
-	case bool:
-		isAllowed = s.Type == "boolean"
 	case []any:
-		isAllowed = s.Type == "array" && (s.MaxItems == nil || len(v) <= *s.MaxItems)
+		isAllowed = s.MaxItems == 0 || len(v) <= s.MaxItems
 		for i, element := range v {
 			if err := api.validate(fmt.Sprintf("%s[%d]", what, i), s.Items, element); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
-		isAllowed = s.Type == "object"
 		for _, name := range s.Required {
 			if _, ok := v[name]; !ok {
 				return fmt.Errorf("%s lacks the member %s", what, name)
 			}
 		}
-		for name, member := range v {
+		for _, name := range keys(v) {
 			described := cmp.Or(s.Properties[name], s.AdditionalProperties)
 			if described == nil {
 				return fmt.Errorf("%s has the member %s, which is not described", what, name)
 			}
-			if err := api.validate(what+"."+name, described, member); err != nil {
+			if err := api.validate(what+"."+name, described, v[name]); err != nil {
 				return err
 			}
 		}
@@ -3231,6 +3306,24 @@ func (api openAPIDescription) validate(what string, s *schema, value any) error 
 		return fmt.Errorf("%s is %v, which its schema does not allow", what, value)
 	}
 	return nil
+}
+
+// jsonType returns the type that a schema has for a value that was decoded from
+// JSON. It returns "number" for an integer, too.
+func jsonType(value any) string {
+	switch value.(type) {
+	case string:
+		return "string"
+	case float64:
+		return "number"
+	case bool:
+		return "boolean"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "null"
 }
 
 // The documents that TestDocuments compares with the service.
@@ -3608,13 +3701,6 @@ func readmeOperation(t *testing.T, operation string) []string {
 	}
 	t.Fatalf("%s has no row for %s", readmeFile, operation)
 	return nil
-}
-
-// parseBody returns the value of a body of JSON.
-func parseBody(body string) any {
-	var value any
-	json.Unmarshal([]byte(body), &value) // nil if it is not JSON
-	return value
 }
 
 // The bounds, the default and the choices of the parameters of listPets.
