@@ -4177,19 +4177,19 @@ func testDocumentedErrors(t *testing.T) {
 func testDocumentedFlags(t *testing.T) {
 	var help lockedBuffer
 	command{args: []string{"-h"}}.run(context.Background(), io.Discard, &help)
-	defaults := map[string]string{} // the default of each flag, or "" if -h shows none
+	const none = "none" // for a default that -h does not show: a zero, or an empty text
+	defaults := map[string]string{"-h": none}
 	shown := regexp.MustCompile(`(?m)^  (-.+)\n.*?(?:\(default "(.*)"\))?$`)
 	for _, match := range shown.FindAllStringSubmatch(help.String(), -1) {
-		defaults[match[1]] = match[2]
+		defaults[match[1]] = cmp.Or(match[2], none)
 	}
-	defaults["-h"] = ""
 
 	rows := markdownTables(t, referenceFile, "## Flags", 3)[0]
 	sameNames(t, "section Flags of "+referenceFile, firstCodes(t, rows), "-h", keys(defaults))
 	for _, row := range rows {
-		documented := append(codeSpans(row[1]), "")[0]
-		if documented == "0s" { // -h does not show a default of zero
-			documented = ""
+		documented := append(codeSpans(row[1]), none)[0]
+		if documented == "0s" {
+			documented = none
 		}
 		agree(t, "the default of "+row[0], referenceFile, documented, defaults[firstCode(t, row[0])])
 	}
@@ -4307,7 +4307,7 @@ func testNumbersInSentences(t *testing.T) {
 			for _, n := range numbersIn(exceptions.ReplaceAllString(sentence, "")) {
 				if n >= 10 && !slices.Contains(tt.known, n) {
 					t.Errorf("%s:\n%s says %d here, no table has this number",
-						strings.TrimSpace(sentence), tt.file, n)
+						strings.Join(strings.Fields(sentence), " "), tt.file, n)
 				}
 			}
 		}
