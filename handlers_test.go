@@ -3005,7 +3005,9 @@ func TestOpenAPI(t *testing.T) {
 					t.Fatalf("failing has no request for %q", name)
 				}
 				resp := to.do(t, request)
-				equal(t, "the status of "+request, strconv.Itoa(resp.status), wantStatus)
+				if strconv.Itoa(resp.status) != wantStatus {
+					t.Fatalf("%s:\n got %.1000s\nwant %s", request, resp, wantStatus)
+				}
 				api.checkBody(t, op.Responses[status], request, resp)
 
 				// An Error of this status may also be simulated.
@@ -3215,20 +3217,20 @@ func (api openAPIDescription) checkBody(
 	content, ok := described.Content[mediaType]
 	if !ok {
 		if resp.body != "" || described.Content != nil {
-			t.Errorf("%s: got a body of the type %q, want one of %v: %s",
-				request, mediaType, keys(described.Content), resp)
+			t.Errorf("%s:\n got %.1000s\nwith the media type %q, want one of %q",
+				request, resp, mediaType, keys(described.Content))
 		}
 		return
 	}
 	body := any(resp.body)
 	if mediaType == "application/json" {
 		if err := json.Unmarshal([]byte(resp.body), &body); err != nil {
-			t.Errorf("%s: got a body that is not JSON: %v: %s", request, err, resp)
+			t.Errorf("%s:\n got %.1000s\nwhich is not JSON: %v", request, resp, err)
 			return
 		}
 	}
 	if err := api.validate("the body", content.Schema, body); err != nil {
-		t.Errorf("%s: %v: %s", request, err, resp)
+		t.Errorf("%s:\n got %.1000s\n%v", request, resp, err)
 	}
 }
 
@@ -4170,7 +4172,10 @@ func testDocumentedErrors(t *testing.T) {
 	for _, row := range markdownTables(t, referenceFile, "## Errors", 3)[0] {
 		documented = append(documented, row[0]+" "+firstCode(t, row[1]))
 	}
-	agree(t, "the errors", referenceFile, documented, answered)
+	agree(t, "the number of errors", referenceFile, len(documented), len(answered))
+	for i := range min(len(documented), len(answered)) {
+		agree(t, fmt.Sprintf("row %d of the errors", i+1), referenceFile, documented[i], answered[i])
+	}
 }
 
 // testDocumentedFlags checks the flags and their defaults.
@@ -4388,8 +4393,15 @@ func testOpenAPIExamples(t *testing.T) {
 
 	// What varies from run to run is left out.
 	varies := regexp.MustCompile(`"time":"[^"]*"|"seconds":[0-9.]+`)
+	isCompared := map[string]bool{}
 	for _, name := range keys(examples) {
 		_, documented, _ := strings.Cut(name, " ")
+		if documented == "401" || documented == "default" {
+			if isCompared[examples[name]] { // many operations refer to the same response
+				continue
+			}
+			isCompared[examples[name]] = true
+		}
 		to := s
 		if documented == "default" {
 			to, documented = slow, "408"
@@ -4401,7 +4413,10 @@ func testOpenAPIExamples(t *testing.T) {
 			r = to.do(t, request)
 		}
 		what := name + ", " + request
-		agree(t, "the status of "+what, openAPIFile, documented, strconv.Itoa(r.status))
+		if strconv.Itoa(r.status) != documented {
+			agree(t, "the status of "+what, openAPIFile, documented, strconv.Itoa(r.status))
+			continue
+		}
 		agree(t, what, openAPIFile, varies.ReplaceAllString(examples[name], ""),
 			varies.ReplaceAllString(string(encodeJSON(parseBody(r.body))), ""))
 	}
