@@ -2969,7 +2969,7 @@ func TestOpenAPI(t *testing.T) {
 		"setFault 400":    "PUT /__admin/fault?code=x",
 		"showJournal 400": "GET /__admin/requests?total=x",
 	}
-	headers := map[string]string{ // make any other request fail with a status
+	headers := map[string]string{ // by the status that they give any other request
 		"401":     "Authorization: x",
 		"413":     "Content-Length: 65537",
 		"415":     "Content-Type: x",
@@ -2987,7 +2987,7 @@ func TestOpenAPI(t *testing.T) {
 				case "507":
 					to = full
 				case "default":
-					t.Parallel() // as it takes a second
+					t.Parallel() // because it takes a second
 					to, wantStatus = slow, "408"
 				default:
 					s.expect(t, "POST /__admin/reset ["+pet1+","+newPet+"]", "204")
@@ -3586,7 +3586,7 @@ var documentedOperations = []struct {
 	heading      string   // of the section in the contract
 	columns      []int    // of the tables in that section; the last one has the answers
 	succeeds     string   // a request whose answer has all headers
-	requests     []string // bring about the other answers in the section
+	requests     []string // get the other answers in the section
 }{
 	{
 		name:     "listPets",
@@ -3901,7 +3901,7 @@ func testDocumentedSeed(t *testing.T) {
 	const seed = `POST /__admin/reset [{"id":%d,"name":"Rex","categoryId":7}]`
 	compareStatus(t, s, openAPIFile, fmt.Sprintf(seed, largest), 204)
 	compareStatus(t, s, openAPIFile, fmt.Sprintf(seed, largest+1), 400)
-	// In openapi.json, the digits may differ where a float64 is rounded.
+	// The bound was rounded to a float64, so its digits are compared, too.
 	for _, file := range []string{openAPIFile, referenceFile} {
 		if !strings.Contains(readFile(t, file), strconv.FormatInt(largest, 10)) {
 			t.Errorf("%s lacks %d, the largest id of a seed", file, largest)
@@ -4103,7 +4103,8 @@ func testDocumentedControl(t *testing.T) {
 func testDocumentedJournal(t *testing.T) {
 	api := readOpenAPI(t)
 	s := startServer(t)
-	// The first entry has the members that are always there, the second has all.
+	// The first entry has the members that are always there, and the second has
+	// all.
 	s.do(t, "GET /v1/pets")
 	s.do(t, `POST /v1/pets {"Name":"Rex"}`+"\nPrefer: delay=0")
 	const request = "GET /__admin/requests"
@@ -4328,7 +4329,8 @@ func testOpenAPIExamples(t *testing.T) {
 		srv.ReadTimeout = 100 * time.Millisecond
 	})
 
-	// The journal has an example of a request to be sent.
+	// The example of the journal has a request. Sending it should bring about this
+	// journal.
 	journalExample := api.operations["GET /__admin/requests"].Responses["200"].example()
 	var recorded struct{ Requests []entry }
 	err := json.Unmarshal(journalExample, &recorded)
@@ -4348,7 +4350,7 @@ func testOpenAPIExamples(t *testing.T) {
 	}
 	create, resetToTwo := fromExample("POST /v1/pets"), fromExample("POST /__admin/reset")
 	const putFault = "PUT /__admin/fault?code=503,lost&operation=createPet&skip=1"
-	requests := map[string][]string{ // the last request of each response brings it about
+	requests := map[string][]string{ // to get each response; the last one gets it
 		"listPets 200":    {resetToTwo, "GET /v1/pets"},
 		"createPet 201":   {create},
 		"createPet 400":   {`POST /v1/pets {"name":"Rex","categoryId":7,"status":"lost"}`},
@@ -4391,7 +4393,7 @@ func testOpenAPIExamples(t *testing.T) {
 		return
 	}
 
-	// What varies from run to run is left out.
+	// Leave out what varies from run to run.
 	varies := regexp.MustCompile(`"time":"[^"]*"|"seconds":[0-9.]+`)
 	isCompared := map[string]bool{}
 	for _, name := range keys(examples) {
