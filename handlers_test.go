@@ -3535,7 +3535,7 @@ func testDocumentedVersions(t *testing.T) {
 		{
 			name:    "the Sunset of getPet",
 			file:    readmeFile,
-			pattern: "`Sunset` on " + date,
+			pattern: "`Sunset` announces its removal on " + date,
 			actual:  removal,
 		},
 		{

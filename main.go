@@ -174,7 +174,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 			}
 			return nil
 		})
-	flags.BoolVar(&opts.version, "version", false, "print the version of the interface, and exit")
+	flags.BoolVar(&opts.version, "version", false, "print the version of the interface and exit")
 
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -192,10 +192,11 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	return opts, nil
 }
 
-const usage = `Petstore serves the animal store API until it is interrupted (Ctrl-C) or
-terminated. It prints its base URL on standard output once it accepts
-connections. There is a page for browsers at /, and an OpenAPI description at
-/openapi.json.
+const usage = `Petstore is a test double of the animal store API. It fails when it is asked to
+(PUT /__admin/fault) and shows what clients have sent (GET /__admin/requests).
+It prints its base URL on standard output once it accepts connections, and
+serves until it is interrupted (Ctrl-C) or terminated. There is a page for
+browsers at /, and an OpenAPI description at /openapi.json.
 
 Usage: petstore [flags]
 
