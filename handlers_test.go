@@ -976,7 +976,7 @@ func TestFaultListRetryAfter(t *testing.T) {
 
 // Each code of a list is applied exactly once, however many requests come at
 // once.
-func TestFaultListAtOnce(t *testing.T) {
+func TestFaultListConcurrent(t *testing.T) {
 	const clients = 64
 	s := startServer(t)
 	for range 10 {
@@ -1007,14 +1007,17 @@ func TestFaultListAtOnce(t *testing.T) {
 
 // However many requests come at once, the standing fault is applied to exactly
 // as many as it should be.
-func TestFaultCountsAtOnce(t *testing.T) {
+func TestFaultCountsConcurrent(t *testing.T) {
 	const clients, each = 8, 100_000
 	for _, tt := range []struct{ times, want int64 }{
 		{times: 4 * each, want: 4 * each},
 		{times: 0, want: 5 * each}, // all but those that skip lets through
 	} {
 		query := url.Values{"code": {"503"}, "skip": {strconv.Itoa(3 * each)}}
-		f := must(parseStandingFault(query))(t)
+		f, err := parseStandingFault(query)
+		if err != nil {
+			t.Fatal(err)
+		}
 		f.state.Times = tt.times
 		var applied atomic.Int64
 		concurrently(clients, func(int) {
@@ -1034,7 +1037,7 @@ func TestFaultCountsAtOnce(t *testing.T) {
 // A PUT answers with the fault that it has set, whatever other clients do at
 // the same time. The handler is called directly, as requests over HTTP would
 // not come as close together.
-func TestSetFaultAtOnce(t *testing.T) {
+func TestSetFaultConcurrent(t *testing.T) {
 	handler := newTestService(nil).handler()
 	send := func(method, target string) string {
 		r := httptest.NewRequest(method, target, nil)
@@ -1048,9 +1051,10 @@ func TestSetFaultAtOnce(t *testing.T) {
 		want := fmt.Sprintf(`{"code":"503","times":%d,"matched":0,"applied":0}`+"\n", i+1)
 		for range 500 {
 			if got := send("PUT", target); got != want {
-				t.Errorf("PUT %s:\n got %swant %s", target, got, want)
+				t.Errorf("PUT %s:\n got %q\nwant %q", target, got, want)
+				return
 			}
-			send("GET", "/v1/pets") // which counts for whichever fault stands
+			send("GET", "/v1/pets") // is counted by whichever fault stands
 		}
 	})
 }
@@ -1209,8 +1213,10 @@ func TestSeedAndReset(t *testing.T) {
 		`petstore: \S+pets.json: pet 1: the pet is 5; it must be a JSON object, such as .*\n`)
 }
 
-// Each of many concurrent resets ends one world.
-func TestResetAtOnce(t *testing.T) {
+// Concurrent resets end each world once. If two of them ended the same one, its
+// channel done would be closed twice. That is a panic, which is answered with a
+// 500.
+func TestResetConcurrent(t *testing.T) {
 	handler := newTestService(nil).handler()
 	concurrently(16, func(int) {
 		for range 500 {
@@ -1218,7 +1224,10 @@ func TestResetAtOnce(t *testing.T) {
 			r.Header.Set("Authorization", "Bearer "+testKey)
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, r)
-			equal(t, "the status of a reset", w.Code, 204)
+			if w.Code != 204 {
+				t.Errorf("a reset: got %d %q, want 204", w.Code, w.Body)
+				return
+			}
 		}
 	})
 }
@@ -1481,7 +1490,7 @@ func TestJournalTotal(t *testing.T) {
 }
 
 // Any number of clients may wait at once.
-func TestJournalTotalAtOnce(t *testing.T) {
+func TestJournalTotalConcurrent(t *testing.T) {
 	s := startServer(t)
 	var conns []*connection
 	for i := range 50 {
@@ -1563,30 +1572,35 @@ func TestJournalFormat(t *testing.T) {
 	s.expect(t, "GET /__admin/requests", emptyJournal)
 }
 
-// The journal keeps the last 1,000 requests, and 4 MiB of them to the byte.
-// What was read from it does not change.
+// The journal keeps the last 1,000 requests, and 4 MiB of them to the byte. A slice
+// that all returns is not changed by a later add.
 func TestJournalBounds(t *testing.T) {
 	var j journal
 	for i := range maxJournal + 3 {
 		j.add(entry{URL: fmt.Sprint("/", i)})
 	}
 	entries, total := j.all()
-	equal(t, "the number of entries", len(entries), 1000)
 	equal(t, "the total", total, 1003)
-	j.add(entry{})
-	equal(t, "the first entry", entries[0].URL, "/3")
-	equal(t, "the last entry", entries[999].URL, "/1002")
-
-	// An entry with ten bytes in each string counts these, and 100 for a header or a name.
-	e := entry{Headers: map[string]string{"X": "yz"}, Ignored: []string{"stauts"}}
-	size := len("X") + len("yz") + 100 + len("stauts") + 100
-	fields := reflect.ValueOf(&e).Elem()
-	for i := range fields.NumField() {
-		if fields.Field(i).Kind() == reflect.String {
-			fields.Field(i).SetString("0123456789")
-			size += 10
-		}
+	if len(entries) != 1000 {
+		t.Fatalf("got %d entries, want 1000", len(entries))
 	}
+	j.add(entry{})
+	equal(t, "the URL of the first entry", entries[0].URL, "/3")
+	equal(t, "the URL of the last entry", entries[999].URL, "/1002")
+
+	// The size of an entry is that of its texts, and 100 more for each header and
+	// each ignored name.
+	e := entry{
+		Method:  "POST",
+		URL:     "/v1/pets",
+		Headers: map[string]string{"X": "yz"},
+		Body:    "0123456789",
+		Answer:  "01234567890123456789",
+		Error:   "wrong",
+		Fault:   "delay=0",
+		Ignored: []string{"stauts"},
+	}
+	const size = 4 + 8 + (1 + 2 + 100) + 10 + 20 + 5 + 7 + (6 + 100)
 	for _, tt := range []struct{ over, kept int }{
 		{over: 0, kept: 2},
 		{over: 1, kept: 1},
@@ -1650,12 +1664,15 @@ func TestStderrStaysEmpty(t *testing.T) {
 			s.do(t, request)
 		}
 	}
-	concurrently(30, func(int) {
-		s := startServer(t)
-		use(s)
+	servers := make([]*testServer, 30)
+	for i := range servers {
+		servers[i] = startServer(t)
+	}
+	concurrently(len(servers), func(i int) { use(servers[i]) })
+	for i, s := range servers {
 		s.stop()
-		equal(t, "stderr of one of thirty services", s.stderr.String(), "")
-	})
+		equal(t, fmt.Sprintf("stderr of service %d of %d", i+1, len(servers)), s.stderr.String(), "")
+	}
 
 	p := startProcess(t, petstoreCommand())
 	use(p.testServer)
@@ -1672,9 +1689,15 @@ func TestLogDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pipe.Close()
-	file := must(os.Open(tempFile(t, "")))(t)
+	file, err := os.Open(tempFile(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer file.Close()
-	null := must(os.Open(os.DevNull))(t)
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer null.Close()
 	for _, tt := range []struct {
 		name   string
@@ -1800,6 +1823,9 @@ func TestHead(t *testing.T) {
 			target, target + "?limit=x", target + "\nPrefer: code=503",
 		} {
 			get, head := s.do(t, "GET "+request), s.do(t, "HEAD "+request)
+			if head.err != nil || get.err != nil {
+				t.Fatalf("HEAD and GET %s: got %s and %s", request, head, get)
+			}
 			head.header["Date"] = get.header["Date"]
 			equal(t, "the status of HEAD "+request, head.status, get.status)
 			equal(t, "the headers of HEAD "+request, head.header, get.header)
@@ -1881,20 +1907,26 @@ func TestPaging(t *testing.T) {
 	}
 }
 
-// When goroutines add pets at once, each id is used once, and no pet is lost.
-// Over HTTP, the requests would not come as close together.
-func TestAddAtOnce(t *testing.T) {
+// Goroutines that add pets concurrently get an id each that no other has, and
+// no pet is lost. Requests over HTTP would not come as close together.
+func TestAddConcurrent(t *testing.T) {
 	const clients, each = 8, 2000
 	pets := newStore()
 	var used [clients*each + 1]atomic.Bool // by id
 	concurrently(clients, func(int) {
 		for range each {
 			p, err := pets.add(NewPet{})
-			if err != nil || used[p.id].Swap(true) {
-				t.Errorf("add: got %v and the error %v, want a new id", p, err)
+			if err != nil {
+				t.Errorf("add: got the error %v, want none", err)
+				return
+			}
+			if p.id < 1 || p.id > clients*each || used[p.id].Swap(true) {
+				t.Errorf("add: got the id %d, want a new one from 1 to %d", p.id, clients*each)
+				return
 			}
 			if pets.get(p.id) != p {
 				t.Errorf("get(%d) does not return the pet that was added", p.id)
+				return
 			}
 		}
 	})
@@ -1909,12 +1941,17 @@ func TestAddAtOnce(t *testing.T) {
 func TestClonesAreIndependent(t *testing.T) {
 	seed := newTestStore(t, seedOf(3))
 	a, b := seed.clone(), seed.clone()
-	must(a.add(NewPet{Name: "of a", Status: "sold"}))(t)
-	must(b.add(NewPet{Name: "of b", Status: "sold"}))(t)
+	if _, err := a.add(NewPet{Name: "of a", Status: "sold"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.add(NewPet{Name: "of b", Status: "sold"}); err != nil {
+		t.Fatal(err)
+	}
 	const want = `{"id":4,"name":"of a","categoryId":0,"status":"sold"}`
-	equal(t, "pet 4 of a", string(allPets(a)[3].json), want)
-	sold, _ := a.list("sold", 3, 1)
-	equal(t, "pet 4 of a among the sold", string(sold[0].json), want)
+	anyStatus, _ := a.list("", 3, 100)
+	equal(t, "the pets of a after pet 3", string(encodePage(anyStatus)), "["+want+"]\n")
+	sold, _ := a.list("sold", 3, 100)
+	equal(t, "the sold pets of a after pet 3", string(encodePage(sold)), "["+want+"]\n")
 	equal(t, "the number of pets in the list of the seed", len(allPets(seed)), 3)
 	equal(t, "the number of pets in the map of the seed", len(seed.pets), 3)
 }
@@ -2659,7 +2696,7 @@ func TestLatency(t *testing.T) {
 // A standard output that cannot be written, or a listener that fails, ends the
 // service with an error.
 func TestServeFails(t *testing.T) {
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	ln := listenLocal(t)
 	r, stdout := io.Pipe()
 	r.Close()
 	err := within(t, "the end", func() error { return serve(ln, newTestService(nil), stdout) })
@@ -4578,8 +4615,9 @@ func TestLong(t *testing.T) {
 				var page []Pet
 				json.Unmarshal([]byte(resp.body), &page)
 				if len(page) != 100 || page[0].ID <= after {
-					t.Errorf("the page after %d: got %d pets, want 100 with larger ids: %s",
+					t.Errorf("the page after %d: got %d pets, want 100 with larger ids: %.500s",
 						after, len(page), resp)
+					return
 				}
 			}
 		})
@@ -4618,11 +4656,17 @@ func TestLong(t *testing.T) {
 // proc returns the number that a group of a regular expression matches in a
 // file of the process in /proc, which only Linux has.
 func (p *process) proc(t testing.TB, file, pattern string) int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
+	t.Helper()
+	name := fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file)
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Skip("memory and CPU time are read from /proc")
 	}
-	return atoi(t, regexp.MustCompile(pattern).FindStringSubmatch(string(text))[1])
+	m := regexp.MustCompile(pattern).FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("%s: got %.500q, want a match of %s", name, text, pattern)
+	}
+	return atoi(t, string(m[1]))
 }
 
 // cpu returns the CPU time that the process has used, in steps of 10 ms.
@@ -4666,7 +4710,10 @@ func compareWithBare(b *testing.B, p *process, request string) {
 	load := func(s *process, n int) {
 		concurrently(32, func(i int) {
 			for ; i < n; i += 32 {
-				s.do(b, request)
+				if resp := s.do(b, request); resp.err != nil {
+					b.Errorf("%s: %v", request, resp.err)
+					return
+				}
 			}
 		})
 	}
@@ -4807,7 +4854,9 @@ func (s *testServer) format(request string) string {
 }
 
 // do sends a request, which has the form of format, and returns the response. It
-// uses a connection that was kept alive, if there is one.
+// uses a connection that was kept alive, if there is one. It is safe for
+// concurrent use, and may be called from any goroutine: if it cannot connect, it
+// reports that with t.Errorf, and returns a response with the error.
 func (s *testServer) do(t testing.TB, request string) response {
 	t.Helper()
 	var c *connection
@@ -4815,7 +4864,11 @@ func (s *testServer) do(t testing.TB, request string) response {
 	case c = <-s.idle:
 		c.SetDeadline(time.Now().Add(patience))
 	default:
-		c = s.connect(t)
+		var err error
+		if c, err = s.dial(); err != nil {
+			t.Errorf("request:\n%.500s\n%v", request, err)
+			return response{err: err}
+		}
 	}
 	c.write(s.format(request))
 	resp := c.read()
@@ -4832,7 +4885,7 @@ func (s *testServer) do(t testing.TB, request string) response {
 }
 
 // expect sends a request, as do does, and compares the response with want, as
-// check does.
+// check does. It may be called from any goroutine.
 func (s *testServer) expect(t testing.TB, request, want string) {
 	t.Helper()
 	s.do(t, request).check(t, request, want)
@@ -4874,15 +4927,24 @@ type connection struct {
 	method string // of the request that was written last
 }
 
-// connect opens a connection.
+// connect opens a connection, or fails the test.
 func (s *testServer) connect(t testing.TB) *connection {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", s.addr, patience)
+	c, err := s.dial()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// dial opens a connection.
+func (s *testServer) dial() (*connection, error) {
+	conn, err := net.DialTimeout("tcp", s.addr, patience)
+	if err != nil {
+		return nil, err
+	}
 	conn.SetDeadline(time.Now().Add(patience))
-	return &connection{TCPConn: conn.(*net.TCPConn), in: bufio.NewReader(conn)}
+	return &connection{TCPConn: conn.(*net.TCPConn), in: bufio.NewReader(conn)}, nil
 }
 
 // write writes a request or a part of it. It ignores errors, as the service may
@@ -5221,7 +5283,11 @@ func newTestService(seed *store) *service {
 // newTestStore returns a store with the pets of a seed.
 func newTestStore(t testing.TB, seed string) *store {
 	t.Helper()
-	return must(readSeed([]byte(seed)))(t)
+	s, err := readSeed([]byte(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // allPets returns all pets of a store, in ascending order of id.
@@ -5238,10 +5304,20 @@ func startService(t testing.TB, svc *service, changes ...func(*http.Server)) *te
 	for _, change := range changes {
 		change(srv)
 	}
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	ln := listenLocal(t)
 	go srv.Serve(ln)
 	t.Cleanup(func() { srv.Close() })
 	return newTestServer(t, ln.Addr().String(), testKey)
+}
+
+// listenLocal listens on a free port of this machine.
+func listenLocal(t testing.TB) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
 }
 
 // startMonitored is startService with a monitor of the requests under /v1.
@@ -5352,10 +5428,17 @@ func petstoreCommand(args ...string) *exec.Cmd {
 }
 
 // startProcess starts a command of petstoreCommand, and waits for its base URL.
+// The standard input of the process stays open.
 func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
-	must(cmd.StdinPipe())(t) // which stays open
-	stdout := bufio.NewReader(must(cmd.StdoutPipe())(t))
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout := bufio.NewReader(pipe)
 	stderr := new(lockedBuffer)
 	if cmd.Stderr == nil {
 		cmd.Stderr = stderr
@@ -5424,6 +5507,12 @@ func eventually(t testing.TB, condition string, isTrue func() bool) {
 
 // concurrently calls f with 0 to n-1, each in a goroutine, and waits for all. No
 // goroutine calls f before all have started.
+//
+// As f does not run in the goroutine of the test, it must not end the test: it
+// may call t.Error and t.Errorf, do and expect, and equal and the other
+// comparisons, but not t.Fatal, nor a helper that starts a service or waits. In a
+// loop, f should return after its first failure, so that a failing test does not
+// print thousands.
 func concurrently(n int, f func(i int)) {
 	start := make(chan struct{})
 	var wg sync.WaitGroup
@@ -5441,19 +5530,6 @@ func concurrently(n int, f func(i int)) {
 
 // Helpers: values, files and buffers.
 
-// must returns a function that returns v, or fails the test if err is not nil:
-//
-//	file := must(os.Open(name))(t)
-func must[T any](v T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 // keys returns the sorted keys of m.
 func keys[V any](m map[string]V) []string {
 	var list []string
@@ -5467,7 +5543,11 @@ func keys[V any](m map[string]V) []string {
 // atoi returns the integer that text is.
 func atoi(t testing.TB, text string) int {
 	t.Helper()
-	return must(strconv.Atoi(text))(t)
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // seedOf returns a seed of n pets of some 75 bytes each. The first of every
@@ -5501,7 +5581,11 @@ func tempFile(t testing.TB, content string) string {
 // readFile returns a file of the repository.
 func readFile(t testing.TB, name string) string {
 	t.Helper()
-	return string(must(os.ReadFile(name))(t))
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // lockedBuffer is a bytes.Buffer that is safe for concurrent use.
