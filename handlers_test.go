@@ -56,8 +56,8 @@ const (
 	created1 = "201 " + pet1 + "\nLocation: /v1/pets/1"
 	created2 = "201 " + pet2 + "\nLocation: /v1/pets/2"
 
-	missingKey = "401 unauthorized\nWww-Authenticate: Bearer realm=\"petstore\""
-	wrongKey   = "401 invalid_token\n" +
+	missingKey = "401 unauthorized: …\nWww-Authenticate: Bearer realm=\"petstore\""
+	wrongKey   = "401 invalid_token: …\n" +
 		"Www-Authenticate: Bearer realm=\"petstore\", error=\"invalid_token\""
 
 	// deprecated has the headers of all responses of getPet.
@@ -80,6 +80,13 @@ const (
 	missingName  = "400 invalid_body: name is missing; it must be a string"
 	clientLeft   = "the client left before its answer"
 	emptyJournal = `200 {"requests":[\n],"meta":{"total":0}}`
+)
+
+// What tests of the largest body have in common.
+var (
+	overMaxBody   = strings.Repeat("x", maxBody+1)                    // a body
+	lengthTooLong = fmt.Sprintf("\nContent-Length: %d", maxBody+1)    // a header
+	bodyTooLarge  = fmt.Sprintf("the body is over %d bytes", maxBody) // the message
 )
 
 // Starting, and the programs of README.md.
@@ -393,260 +400,240 @@ const (
 	halfError = `400 {"code":"invalid_body","message":"name is m` + cutOff + "\nContent-Length: 86"
 )
 
-// faultTest says what a code does to four requests to a store with pet1.
-type faultTest struct {
-	code string
+// The requests of faultTests. The last one is refused, as the pet has no name.
+const (
+	listPet1    = "GET /v1/pets"
+	headPet1    = "HEAD /v1/pets"
+	createPet2  = "POST /v1/pets " + newPet
+	refusedPet2 = "POST /v1/pets {}"
+)
 
-	list    string // the response to GET /v1/pets
-	head    string // to HEAD /v1/pets
-	create  string // to POST /v1/pets with newPet
-	refused string // to POST /v1/pets with {}, which has no name
+// The answers to these requests in the journal, and the error of the last one.
+const (
+	listAnswer    = "[" + pet1 + "]\n"
+	createAnswer  = pet2 + "\n"
+	refusedAnswer = `{"code":"invalid_body","message":"` + refusedError + `","status":400}` + "\n"
+	refusedError  = "name is missing; it must be a string"
+	teapotAnswer  = `{"code":"im_a_teapot","message":"` + simulated + `","status":418}` + "\n"
+	gatewayAnswer = gateway + "\n"
+)
 
-	performed bool // whether the operation is performed
+// faultTests has what each of faultCodes, and one status, does to the requests
+// to a store with pet1.
+var faultTests = []struct {
+	code    string
+	request string
+	want    string // the response, without Preference-Applied
+	held    bool   // whether the response is complete only when the fault ends
+	created bool   // whether pet 2 is in the store then
+	answer  string // in the journal
+	err     string // in the journal
+}{
+	{code: "418", request: listPet1, want: teapot, answer: teapotAnswer, err: simulated},
+	{code: "418", request: headPet1, want: "418", answer: teapotAnswer, err: simulated},
+	{code: "418", request: createPet2, want: teapot, answer: teapotAnswer, err: simulated},
+	{code: "418", request: refusedPet2, want: teapot, answer: teapotAnswer, err: simulated},
 
-	// What the journal has, if it is not what the operation answers.
-	journalAnswer, journalError string
-}
+	{code: "hangup", request: listPet1, want: connClosed},
+	{code: "hangup", request: headPet1, want: connClosed},
+	{code: "hangup", request: createPet2, want: connClosed},
+	{code: "hangup", request: refusedPet2, want: connClosed},
 
-// faultTests has each code of faultCodes, and one status.
-var faultTests = []faultTest{
-	{
-		code: "418",
-		list: teapot, head: "418", create: teapot, refused: teapot,
-		journalAnswer: `{"code":"im_a_teapot","message":"` + simulated + `","status":418}` + "\n",
-		journalError:  simulated,
-	},
-	{
-		code: "hangup",
-		list: connClosed, head: connClosed, create: connClosed, refused: connClosed,
-	},
-	{
-		code: "rst",
-		list: connReset, head: connReset, create: connReset, refused: connReset,
-	},
-	{
-		code: "lost",
-		list: connClosed, head: connClosed, create: connClosed, refused: connClosed,
-		performed: true,
-	},
-	{
-		code: "truncate",
-		list: halfList, head: connClosed, create: halfPet2, refused: halfError,
-		performed: true,
-	},
-	{
-		code: "stall",
-		list: halfList, head: connClosed, create: halfPet2, refused: halfError,
-		performed: true,
-	},
-	{
-		code: "drip",
-		list: list1, head: "200", create: created2, refused: missingName,
-		performed: true,
-	},
-	{
-		code: "html",
-		list: gateway502, head: "502\nContent-Type: text/html",
-		create: gateway502, refused: gateway502,
-		performed: true, journalAnswer: gateway + "\n",
-	},
+	{code: "rst", request: listPet1, want: connReset},
+	{code: "rst", request: headPet1, want: connReset},
+	{code: "rst", request: createPet2, want: connReset},
+	{code: "rst", request: refusedPet2, want: connReset},
+
+	{code: "lost", request: listPet1, want: connClosed, answer: listAnswer},
+	{code: "lost", request: headPet1, want: connClosed, answer: listAnswer},
+	{code: "lost", request: createPet2, want: connClosed, created: true, answer: createAnswer},
+	{code: "lost", request: refusedPet2, want: connClosed, answer: refusedAnswer, err: refusedError},
+
+	{code: "truncate", request: listPet1, want: halfList, answer: listAnswer},
+	{code: "truncate", request: headPet1, want: connClosed, answer: listAnswer},
+	{code: "truncate", request: createPet2, want: halfPet2, created: true, answer: createAnswer},
+	{code: "truncate", request: refusedPet2, want: halfError, answer: refusedAnswer, err: refusedError},
+
+	// A HEAD has no half of a body, but the same silence.
+	{code: "stall", request: listPet1, want: halfList, held: true, answer: listAnswer},
+	{code: "stall", request: headPet1, want: connClosed, held: true, answer: listAnswer},
+	{code: "stall", request: createPet2, want: halfPet2, held: true, created: true, answer: createAnswer},
+	{code: "stall", request: refusedPet2, want: halfError, held: true, answer: refusedAnswer, err: refusedError},
+
+	// A HEAD has no body that could be sent in pieces.
+	{code: "drip", request: listPet1, want: list1, held: true, answer: listAnswer},
+	{code: "drip", request: headPet1, want: "200", answer: listAnswer},
+	{code: "drip", request: createPet2, want: created2, held: true, created: true, answer: createAnswer},
+	{code: "drip", request: refusedPet2, want: missingName, held: true, answer: refusedAnswer, err: refusedError},
+
+	{code: "html", request: listPet1, want: gateway502, answer: gatewayAnswer},
+	{code: "html", request: headPet1, want: "502\nContent-Type: text/html", answer: gatewayAnswer},
+	{code: "html", request: createPet2, want: gateway502, created: true, answer: gatewayAnswer},
+	{code: "html", request: refusedPet2, want: gateway502, answer: gatewayAnswer, err: refusedError},
 }
 
 // Each code of a fault has its effect on the client, the journal and the store,
-// whether a Prefer header or the standing fault asks for it. It leaves nothing
-// behind, whatever ends it.
+// whether a Prefer header or the standing fault asks for it. A reset leaves
+// nothing of it behind. For what else ends a fault, see TestHeldAnswers.
 func TestFaultCodes(t *testing.T) {
 	var codes []string
 	for _, tt := range faultTests {
 		codes = append(codes, tt.code)
+		for _, isStanding := range []bool{false, true} {
+			name := fmt.Sprintf("%s/%.4s/standing=%v", tt.code, tt.request, isStanding)
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := startService(t, newTestService(newTestStore(t, "["+newPet+"]")))
+				request, want := tt.request, tt.want
+				if isStanding {
+					s.do(t, "PUT /__admin/fault?code="+tt.code)
+				} else {
+					request += "\nPrefer: code=" + tt.code
+					if want != connClosed && want != connReset {
+						want += "\nPreference-Applied: code=" + tt.code
+					}
+				}
+
+				conn := s.send(t, request)
+				if !tt.held {
+					conn.read().check(t, "request:\n"+request, want)
+				}
+				recorded := entryOf(tt.request, statusIn(tt.want))
+				recorded.Answer, recorded.Error, recorded.Fault = tt.answer, tt.err, "code="+tt.code
+				equalEntry(t, request, s.journal(t, 1)[0], recorded)
+				pets := s.do(t, "GET /v1/pets"+observer).body
+				equal(t, "pet 2 is in the store after this request:\n"+request,
+					strings.Contains(pets, `"id":2`), tt.created)
+
+				s.expect(t, "POST /__admin/reset", "204")
+				if tt.held {
+					conn.read().check(t, "request:\n"+request, want)
+				}
+				s.expect(t, "GET /__admin/requests", emptyJournal)
+				s.expect(t, "GET /__admin/fault", "200 {}")
+				s.expect(t, "GET /v1/pets", list1)
+			})
+		}
 	}
 	sameNames(t, "faultTests", codes, "faultCodes and 418", append([]string{"418"}, faultCodes...))
+}
 
-	for _, tt := range faultTests {
-		for _, r := range []struct{ name, request, want string }{
-			{name: "list", request: "GET /v1/pets", want: tt.list},
-			{name: "head", request: "HEAD /v1/pets", want: tt.head},
-			{name: "create", request: "POST /v1/pets " + newPet, want: tt.create},
-			{name: "refused", request: "POST /v1/pets {}", want: tt.refused},
+// A held answer goes on as soon as its fault ends: a stall closes the
+// connection, and a drip sends the rest of the body. The fault of a Prefer
+// header ends with its world or with the service, and the standing fault also
+// when it is deleted or replaced. For a client that leaves, see TestStall and
+// TestDrip.
+func TestHeldAnswers(t *testing.T) {
+	for _, c := range []struct {
+		code, want string
+		pieces     int64 // how many parts of the body are sent
+	}{
+		{code: "stall", want: halfList, pieces: 1},
+		{code: "drip", want: list1, pieces: 10},
+	} {
+		for _, tt := range []struct {
+			isStanding bool
+			end        string // for endFault
+		}{
+			{isStanding: false, end: "reset"},
+			{isStanding: false, end: "stop"},
+			{isStanding: true, end: "reset"},
+			{isStanding: true, end: "stop"},
+			{isStanding: true, end: "delete"},
+			{isStanding: true, end: "replace"},
 		} {
-			for _, how := range []string{
-				"Prefer/reset", "Prefer/stop",
-				"standing/reset", "standing/stop", "standing/delete", "standing/replace",
-			} {
-				kind, end, _ := strings.Cut(how, "/")
-				c := faultCase{
-					faultTest:  tt,
-					request:    r.request,
-					want:       r.want,
-					isStanding: kind == "standing",
-					end:        end,
+			name := fmt.Sprintf("%s/standing=%v/%s", c.code, tt.isStanding, tt.end)
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				stopping := make(chan struct{})
+				svc := newTestService(newTestStore(t, "["+newPet+"]"))
+				svc.stopping = stopping
+				s, mon := startMonitored(t, svc)
+				request, want := "GET /v1/pets", c.want
+				if tt.isStanding {
+					s.do(t, "PUT /__admin/fault?code="+c.code)
+				} else {
+					request += "\nPrefer: code=" + c.code
+					want += "\nPreference-Applied: code=" + c.code
 				}
-				t.Run(fmt.Sprint(tt.code, "/", r.name, "/", how), func(t *testing.T) {
-					t.Parallel()
-					testFault(t, c)
-				})
-			}
+
+				begin := time.Now()
+				conn := s.send(t, request)
+				if _, err := conn.in.Peek(1); err != nil { // waits for the first part
+					t.Fatal(err)
+				}
+				if mon.hasReturned() {
+					t.Error("the handler has returned after the first part, want it to wait")
+				}
+				endFault(t, s, tt.end, stopping)
+				conn.read().check(t, "request:\n"+request, want)
+				if took := time.Since(begin); took >= wholeDrip {
+					t.Errorf("got the whole response after %v, want it when the fault ends", took)
+				}
+				equal(t, "the number of parts", mon.writes.Load(), c.pieces)
+				if tt.end == "delete" {
+					s.expect(t, "GET /__admin/fault", "200 {}")
+				}
+			})
 		}
 	}
-}
-
-// faultCase is a request that gets a fault, and what ends the fault.
-type faultCase struct {
-	faultTest
-	request    string // without a Prefer header
-	want       string // its response, without Preference-Applied
-	isStanding bool   // whether the standing fault has the code, or a Prefer header
-	end        string // for endFault
-}
-
-// testFault sends the request to a service with pet1. It checks the response,
-// and what the service has before and after the fault ends.
-func testFault(t *testing.T, c faultCase) {
-	stopping := make(chan struct{})
-	svc := newTestService(newTestStore(t, "["+newPet+"]"))
-	svc.stopping = stopping
-	s := startService(t, svc)
-	unfaulted := s.do(t, strings.Replace(c.request, "HEAD", "GET", 1))
-	s.expect(t, "POST /__admin/reset", "204")
-	if c.isStanding {
-		s.do(t, "PUT /__admin/fault?code="+c.code)
-	}
-
-	request, want := c.sent()
-	begin := time.Now()
-	conn := s.send(t, request)
-	if !c.isHeld() {
-		conn.read().check(t, request, want)
-	}
-	got := withoutTimes(s.journal(t, 1)[0])
-	pets := s.do(t, "GET /v1/pets"+observer).body
-	endFault(t, s, c.end, stopping)
-	if c.isHeld() {
-		conn.read().check(t, request, want)
-		if took := time.Since(begin); took >= wholeDrip {
-			t.Errorf("%s: took %v, want the response when the fault ends", request, took)
-		}
-	}
-
-	equal(t, "the journal's entry of "+request, got, c.wantEntry(unfaulted))
-	equal(t, "pet 2 is in the store after "+request,
-		strings.Contains(pets, `"id":2`), c.performed && unfaulted.status == 201)
-	if c.end == "reset" {
-		s.expect(t, "GET /__admin/requests", emptyJournal)
-		s.expect(t, "GET /v1/pets", list1)
-	}
-	if c.end == "reset" || c.end == "delete" {
-		s.expect(t, "GET /__admin/fault", "200 {}")
-	}
-}
-
-// sent returns the request as it is sent, and its response. Without a standing
-// fault, the request asks for the fault, and a response confirms it.
-func (c faultCase) sent() (request, want string) {
-	if c.isStanding {
-		return c.request, c.want
-	}
-	request, want = c.request+"\nPrefer: code="+c.code, c.want
-	if want != connClosed && want != connReset {
-		want += "\nPreference-Applied: code=" + c.code
-	}
-	return request, want
-}
-
-// isHeld reports whether the response is complete only when the fault ends. A
-// HEAD under drip has no body to be sent in pieces. Under stall it has no half,
-// but the same silence.
-func (c faultCase) isHeld() bool {
-	return c.code == faultStall || c.code == faultDrip && !strings.HasPrefix(c.request, "HEAD")
-}
-
-// wantEntry returns what the journal has of the request. unfaulted is the
-// response without the fault, which the entry shows if the operation is
-// performed.
-func (c faultCase) wantEntry(unfaulted response) entry {
-	e := entryOf(c.request, statusIn(c.want))
-	e.Fault = "code=" + c.code
-	e.Answer, e.Error = c.journalAnswer, c.journalError
-	if c.performed {
-		e.Answer = cmp.Or(c.journalAnswer, unfaulted.body)
-		e.Error = unfaulted.error().Message
-	}
-	return e
 }
 
 // wholeDrip is how long the service takes to send a body in ten pieces.
 const wholeDrip = 9 * time.Second
 
-// Half of a stalled response comes at once. Then the connection is open, until
-// the client leaves.
+// A stall sends half of the response without a delay, and keeps the connection
+// open until the client leaves.
 func TestStall(t *testing.T) {
-	s, monitor := startMonitored(t, newTestService(nil))
-	begin := time.Now()
+	s, mon := startMonitored(t, newTestService(nil))
 	conn := s.send(t, "GET /v1/pets\nPrefer: code=stall")
 	equal(t, "the first half of []", conn.readBody(t, 1), "[")
-	if monitor.hasReturned() {
+	if mon.hasReturned() {
 		t.Error("the handler has returned after the first half, want it to wait")
 	}
 	conn.Close()
-	receive(t, "the end of the handler", monitor.returned)
-	if took := time.Since(begin); took >= maxWait {
-		t.Errorf("the handler returned after %v, want it to return when the client left", took)
-	}
+	receive(t, "the end of the handler", mon.returned) // well before the end of the stall
 }
 
-// A drip sends its body in pieces, each at once. When the fault ends, the rest
-// follows without a delay.
+// A drip sends a body in ten pieces, or in one for each byte of a shorter body.
+// It waits between them, and sends nothing after the client has left. For the
+// end of its fault, see TestHeldAnswers.
 func TestDrip(t *testing.T) {
-	t.Run("release", func(t *testing.T) {
-		t.Parallel()
-		s, monitor := startMonitored(t, newTestService(newTestStore(t, "["+newPet+"]")))
-		s.do(t, "PUT /__admin/fault?code=drip")
-		begin := time.Now()
-		conn := s.send(t, "GET /v1/pets")
-		if _, err := conn.in.Peek(1); err != nil {
-			t.Fatal(err)
-		}
-		if monitor.hasReturned() {
-			t.Error("the handler has returned after the first piece, want it to wait")
-		}
-		s.expect(t, "DELETE /__admin/fault", "204")
-		conn.read().check(t, "GET /v1/pets", list1)
-		if took := time.Since(begin); took >= wholeDrip {
-			t.Errorf("got the whole body after %v, want it when the fault ends", took)
-		}
-		equal(t, "the number of pieces", monitor.writes.Load(), 10)
-	})
 	t.Run("a body of 3 bytes", func(t *testing.T) {
 		t.Parallel()
-		s, monitor := startMonitored(t, newTestService(nil))
+		s, mon := startMonitored(t, newTestService(nil))
 		s.do(t, "PUT /__admin/fault?code=drip")
 		conn := s.send(t, "GET /v1/pets")
 		s.waitMatched(t, 1)
 		s.expect(t, "DELETE /__admin/fault", "204")
 		conn.read().check(t, "GET /v1/pets", "200 []")
-		equal(t, "the number of pieces", monitor.writes.Load(), 3)
+		equal(t, "the number of pieces", mon.writes.Load(), 3)
 	})
 	t.Run("HEAD", func(t *testing.T) {
 		t.Parallel()
-		s, monitor := startMonitored(t, newTestService(nil))
+		s, mon := startMonitored(t, newTestService(nil))
 		begin := time.Now()
 		s.expect(t, "HEAD /v1/pets\nPrefer: code=drip", "200\nPreference-Applied: code=drip")
-		receive(t, "the end of the handler", monitor.returned)
+		receive(t, "the end of the handler", mon.returned)
 		if took := time.Since(begin); took >= wholeDrip {
 			t.Errorf("the handler returned after %v, want it to wait for nothing", took)
 		}
-		equal(t, "the number of pieces", monitor.writes.Load(), 0)
+		equal(t, "the number of pieces", mon.writes.Load(), 0)
 	})
 	t.Run("the client leaves", func(t *testing.T) {
 		t.Parallel()
-		s, monitor := startMonitored(t, newTestService(newTestStore(t, "["+newPet+"]")))
-		conn := s.send(t, "GET /v1/pets\nPrefer: code=drip")
-		equal(t, "the first byte", conn.readBody(t, 1), "[")
-		conn.Close()
-		receive(t, "the end of the handler", monitor.returned)
-		if n := monitor.writes.Load(); n == 10 {
-			t.Errorf("got %d pieces, want none after the client left", n)
+		s, mon := startMonitored(t, newTestService(newTestStore(t, "["+newPet+"]")))
+		// Each piece is held until the service knows that the client has left.
+		pieces := make(chan struct{}, dripPieces)
+		mon.wrote = func(r *http.Request) {
+			pieces <- struct{}{}
+			<-r.Context().Done()
 		}
+		conn := s.send(t, "GET /v1/pets\nPrefer: code=drip")
+		receive(t, "the first piece", pieces)
+		conn.Close()
+		receive(t, "the end of the handler", mon.returned)
+		equal(t, "the number of pieces", mon.writes.Load(), 1)
 	})
 	t.Run("HTTP/1.0", func(t *testing.T) {
 		t.Parallel()
@@ -710,7 +697,7 @@ func TestRST(t *testing.T) {
 			defer conn.Close()
 			for i, request := range tt.send {
 				conn.write(request)
-				conn.read().check(t, request, tt.want[i])
+				conn.read().check(t, fmt.Sprint("response ", i+1), tt.want[i])
 			}
 		})
 	}
@@ -749,7 +736,7 @@ func TestWrappedResponseWriter(t *testing.T) {
 			conn.read().check(t, "GET /v1/pets under "+tt.fault, tt.want)
 		})
 	}
-	s.expect(t, "BREW /v1/pets", "405 method_not_allowed\nAllow: GET, HEAD, POST")
+	s.expect(t, "BREW /v1/pets", "405 method_not_allowed: …\nAllow: GET, HEAD, POST")
 	equal(t, "the log", log.String(), "")
 }
 
@@ -806,11 +793,11 @@ func TestPrefer(t *testing.T) {
 			want: "429 too_many_requests: " + simulated +
 				"\nRetry-After: 1\nPreference-Applied: code=429"},
 		{request: "GET /v1/pets\nPrefer: code=503",
-			want: "503 service_unavailable\nRetry-After: 1\nPreference-Applied: code=503"},
+			want: "503 service_unavailable: …\nRetry-After: 1\nPreference-Applied: code=503"},
 		{request: "GET /v1/nothing\nPrefer: wait=1\nPrefer: code=401",
 			want: wrongKey + "\nPreference-Applied: code=401"},
 		{request: "BREW /v1//pets/?%zz {\nPrefer: code=599, retry-after=7",
-			want: "599 status_599\nRetry-After: 7\nPreference-Applied: code=599, retry-after=7"},
+			want: "599 status_599: …\nRetry-After: 7\nPreference-Applied: code=599, retry-after=7"},
 		{request: "GET /v1/pets\nPrefer: delay=0, retry-after=5",
 			want: "200 []\nPreference-Applied: delay=0"},
 		{request: "GET /v1/pets/1\nPrefer: code=html",
@@ -871,10 +858,10 @@ func TestStandingFault(t *testing.T) {
 		// A wrong method is no createPet. A bad Prefer is refused, and not counted.
 		{request: "PUT /__admin/fault?code=503&operation=createPet",
 			want: `200 {"code":"503","operation":"createPet","matched":0,"applied":0}`},
-		{request: "BREW /v1/pets", want: "405 method_not_allowed\nAllow: GET, HEAD, POST"},
+		{request: "BREW /v1/pets", want: "405 method_not_allowed: …\nAllow: GET, HEAD, POST"},
 		{request: "POST /v1/pets\nPrefer: code=1", want: "400 invalid_parameter: code is 1;…"},
 		{request: "POST /v1/pets {}\nPrefer: wait=1",
-			want: "503 service_unavailable\nRetry-After: 1"},
+			want: "503 service_unavailable: …\nRetry-After: 1"},
 		{request: "POST /v1/pets {}\nAuthorization: x", want: missingKey},
 		{request: "GET /__admin/fault",
 			want: `200 {"code":"503","operation":"createPet","matched":1,"applied":1}`},
@@ -884,14 +871,14 @@ func TestStandingFault(t *testing.T) {
 			want: `200 {"delay":"0","operation":"listPets","matched":0,"applied":0}`},
 		{request: "GET /v1/pets?limit=x", want: "400 invalid_parameter: limit is x;…"},
 		{request: "HEAD /v1/pets", want: "200"},
-		{request: "GET /v1/pets/.", want: "404 not_found"},
+		{request: "GET /v1/pets/.", want: "404 not_found: …"},
 		{request: "GET /__admin/fault",
 			want: `200 {"delay":"0","operation":"listPets","matched":2,"applied":2}`},
 
 		// Two are let through, and the fault is applied to two. One has its own delay.
 		{request: "PUT /__admin/fault?times=2&skip=2&code=418&answer-delay=0.0",
 			want: `200 {"code":"418","answer-delay":"0.0","skip":2,"times":2,"matched":0,"applied":0}`},
-		{request: "GET /v1/pets/", want: "404 not_found"},
+		{request: "GET /v1/pets/", want: "404 not_found: …"},
 		{request: "GET /v1/pets", want: "200 []"},
 		{request: "GET /v1/nothing", want: teapot},
 		{request: "GET /v1/pets\nPrefer: delay=0", want: "200 []\nPreference-Applied: delay=0"},
@@ -918,12 +905,12 @@ func TestFaultList(t *testing.T) {
 	parameters := `"code":"503,lost,429","delay":"0","retry-after":"7",` +
 		`"operation":"listPets","skip":1,"times":3`
 	s.expect(t, put, "200 {"+parameters+`,"matched":0,"applied":0}`)
-	s.expect(t, "GET /v1/pets/1", "404 not_found"+deprecated)
+	s.expect(t, "GET /v1/pets/1", "404 not_found: …"+deprecated)
 	s.expect(t, "GET /v1/pets?n=0", "200 []")
-	s.expect(t, "GET /v1/pets?n=1", "503 service_unavailable\nRetry-After: 7")
+	s.expect(t, "GET /v1/pets?n=1", "503 service_unavailable: …\nRetry-After: 7")
 	s.expect(t, "GET /v1/pets?n=2\nPrefer: code=418", teapot+"\nPreference-Applied: code=418")
 	s.expect(t, "GET /v1/pets?n=3", connClosed)
-	s.expect(t, "GET /v1/pets?n=4", "429 too_many_requests\nRetry-After: 7")
+	s.expect(t, "GET /v1/pets?n=4", "429 too_many_requests: …\nRetry-After: 7")
 	s.expect(t, "GET /v1/pets?n=5", "200 []")
 	s.expect(t, "GET /__admin/fault", "200 {"+parameters+`,"matched":5,"applied":3}`)
 	const with = ", delay=0, retry-after=7"
@@ -971,7 +958,7 @@ func TestFaultListRetryAfter(t *testing.T) {
 	s.expect(t, "PUT /__admin/fault?code=lost,503&retry-after=7",
 		`200 {"code":"lost,503","retry-after":"7","times":2,"matched":0,"applied":0}`)
 	s.expect(t, "GET /v1/pets", connClosed)
-	s.expect(t, "GET /v1/pets", "503 service_unavailable\nRetry-After: 7")
+	s.expect(t, "GET /v1/pets", "503 service_unavailable: …\nRetry-After: 7")
 }
 
 // Each code of a list is applied exactly once, however many requests come at
@@ -1173,7 +1160,9 @@ func TestReadSeed(t *testing.T) {
 			var ids []int64
 			for _, p := range allPets(s) {
 				ids = append(ids, p.id)
-				equal(t, fmt.Sprint("the pet with id ", p.id), s.get(p.id), p)
+				if s.get(p.id) != p {
+					t.Errorf("get(%d) does not return the pet of the list", p.id)
+				}
 			}
 			equal(t, "the ids", ids, tt.ids)
 		})
@@ -1322,44 +1311,99 @@ func TestWorldEnds(t *testing.T) {
 // The journal has each request, and up to 1,000 bytes of the answer. For the
 // headers, see TestJournalFormat.
 func TestJournal(t *testing.T) {
-	s := startServer(t, "-seed", tempFile(t, seedOf(40)))
-	tooLong := strings.Repeat("x", maxBody+1)
+	longName := strings.Repeat("n", 2000)
+	s := startServer(t, "-seed", tempFile(t, `[{"name":"`+longName+`","categoryId":1}]`))
+	listed := (`[{"id":1,"name":"` + longName)[:1000]
+	const noSuchPath = "no such path: /pets; the API is at /v1/pets, without a slash at the end; " +
+		"there are also /__admin/reset, /__admin/fault and /__admin/requests, " +
+		"/openapi.json, and a page at /"
 	for _, tt := range []struct {
 		request string
-		want    entry // without the method and the URL; Error is a beginning
+		want    entry // without what equalEntry ignores
 	}{
-		{request: "GET /v1/pets?limit=5&x=%20%zz;+",
-			want: entry{Status: 400, Error: "the query is malformed"}},
-		{request: "GET /v1/pets?limit=40",
-			want: entry{Status: 200}},
-		{request: "BREW /v1/pets <ü>\xff",
-			want: entry{Status: 405, Body: "<ü>\ufffd", Error: "this path allows"}},
-		{request: "POST /pets " + newPet,
-			want: entry{Status: 404, Body: newPet, Error: "no such path"}},
-		{request: "POST /v1 x\nAuthorization: Basic x",
-			want: entry{Status: 401, Error: "send the API key"}},
-		{request: "GET /v1/pets\nPrefer: delay=0.05",
-			want: entry{Status: 200, Fault: "delay=0.05"}},
-		{request: "POST /pets " + tooLong + "\nTransfer-Encoding: chunked",
-			want: entry{Status: 413, Error: "the body is over 65536 bytes"}},
+		{
+			request: "GET /v1/pets?limit=5&x=%20%zz;+",
+			want: entry{
+				Method: "GET",
+				URL:    "/v1/pets?limit=5&x=%20%zz;+",
+				Status: 400,
+				Answer: `{"code":"invalid_parameter","message":"the query is malformed: ` +
+					`invalid semicolon separator in query","status":400}` + "\n",
+				Error: "the query is malformed: invalid semicolon separator in query",
+			},
+		},
+		{
+			request: "GET /v1/pets?limit=40",
+			want:    entry{Method: "GET", URL: "/v1/pets?limit=40", Status: 200, Answer: listed},
+		},
+		{
+			request: "BREW /v1/pets <ü>\xff",
+			want: entry{
+				Method: "BREW",
+				URL:    "/v1/pets",
+				Body:   "<ü>\ufffd",
+				Status: 405,
+				Answer: `{"code":"method_not_allowed","message":"this path allows ` +
+					`GET, HEAD, POST only","status":405}` + "\n",
+				Error: "this path allows GET, HEAD, POST only",
+			},
+		},
+		{
+			request: "POST /pets " + newPet,
+			want: entry{
+				Method: "POST",
+				URL:    "/pets",
+				Body:   newPet,
+				Status: 404,
+				Answer: `{"code":"not_found","message":"` + noSuchPath + `","status":404}` + "\n",
+				Error:  noSuchPath,
+			},
+		},
+		{
+			request: "POST /v1 x\nAuthorization: Basic x",
+			want: entry{
+				Method: "POST",
+				URL:    "/v1",
+				Status: 401,
+				Answer: `{"code":"unauthorized","message":"send the API key in one header: ` +
+					`Authorization: Bearer <API_KEY>","status":401}` + "\n",
+				Error: "send the API key in one header: Authorization: Bearer <API_KEY>",
+			},
+		},
+		{
+			request: "GET /v1/pets\nPrefer: delay=0.05",
+			want: entry{
+				Method: "GET",
+				URL:    "/v1/pets",
+				Status: 200,
+				Answer: listed,
+				Fault:  "delay=0.05",
+			},
+		},
+		{
+			request: "POST /pets " + overMaxBody + "\nTransfer-Encoding: chunked",
+			want: entry{
+				Method: "POST",
+				URL:    "/pets",
+				Status: 413,
+				Answer: `{"code":"request_entity_too_large","message":"` + bodyTooLarge +
+					`","status":413}` + "\n",
+				Error: bodyTooLarge,
+			},
+		},
 	} {
 		s.expect(t, "DELETE /__admin/requests", "204")
 		answer := s.do(t, tt.request).body
 		got := s.journal(t, 1)[0]
+		equalEntry(t, tt.request, got, tt.want)
+		equal(t, "the beginning of the response to this request:\n"+tt.request,
+			answer[:min(len(answer), 1000)], tt.want.Answer)
 
 		age := time.Since(got.Time.Time)
 		if age > patience || got.Seconds > age.Seconds()+0.001 {
 			t.Errorf("%.100s: got %v seconds since %v, which was %v ago",
 				tt.request, got.Seconds, got.Time, age)
 		}
-		if !strings.HasPrefix(got.Error, tt.want.Error) {
-			t.Errorf("%.100s: got the error %q, want %q…", tt.request, got.Error, tt.want.Error)
-		}
-		words := strings.Fields(tt.request)
-		want := tt.want
-		want.Method, want.URL, want.Error = words[0], words[1], got.Error
-		want.Answer = answer[:min(len(answer), 1000)]
-		equal(t, "the journal's entry of "+tt.request, withoutTimes(got), want)
 	}
 }
 
@@ -1401,7 +1445,7 @@ func TestObserver(t *testing.T) {
 		{request: "POST /v1/pets {}\nPetstore-Observer: 0", want: missingName},
 		{request: "GET /v1/pets\nPrefer: code=hangup" + observer, want: "200 []"},
 		{request: "GET /v1/pets\nPrefer: code=x" + observer, want: "200 []"},
-		{request: "GET /v1/nothing" + observer, want: "404 not_found"},
+		{request: "GET /v1/nothing" + observer, want: "404 not_found: …"},
 		{request: "GET /v1/pets/1" + observer,
 			want: "404 not_found: there is no pet 1" + deprecated},
 		{request: "GET /v1/pets\nAuthorization: x" + observer, want: missingKey},
@@ -1533,7 +1577,8 @@ func TestJournalIgnored(t *testing.T) {
 	} {
 		s.expect(t, "DELETE /__admin/requests", "204")
 		s.do(t, tt.request)
-		equal(t, "ignored of "+tt.request, s.journal(t, 1)[0].Ignored, tt.want)
+		equal(t, "the ignored names of this request:\n"+tt.request,
+			s.journal(t, 1)[0].Ignored, tt.want)
 	}
 	s.do(t, "DELETE /__admin/requests")
 	s.do(t, "GET /v1/pets?limit=1")
@@ -1657,7 +1702,7 @@ func TestStderrStaysEmpty(t *testing.T) {
 	use := func(s *testServer) {
 		for _, request := range []string{
 			"GET /v1/pets", "POST /v1/pets {", "BREW /v1", "GET /v1\nAuthorization: x",
-			"POST /v1/pets\nContent-Length: 65537", "GET /v1/pets\nPrefer: code=hangup",
+			"POST /v1/pets" + lengthTooLong, "GET /v1/pets\nPrefer: code=hangup",
 			"GET /v1/pets\nPrefer: code=rst", "GET /v1/pets\nPrefer: code=truncate",
 			"GET /v1/pets\nPrefer: code=html", "PUT /__admin/fault?code=x", "POST /__admin/reset",
 		} {
@@ -1751,13 +1796,14 @@ func TestCORS(t *testing.T) {
 	for _, request := range []string{
 		"POST /v1/pets {}", "GET /v1/pets", "PATCH /v1/pets", "OPTIONS /v1/pets",
 		"GET /v1\nAuthorization: x", "GET /x/../y", "GET /", "GET /__admin/requests",
-		"GET /v1\nPrefer: code=html", "POST /v1/pets\nContent-Length: 65537",
+		"GET /v1\nPrefer: code=html", "POST /v1/pets" + lengthTooLong,
 	} {
 		h := s.do(t, request+"\nOrigin: null").header
 		const allow, expose = "Access-Control-Allow-Origin", "Access-Control-Expose-Headers"
-		equal(t, allow+" of "+request, h[allow], []string{"*"})
-		equal(t, expose+" of "+request, h.Get(expose), "Link, Location, Allow, Deprecation, Sunset, "+
-			"WWW-Authenticate, Preference-Applied, Retry-After")
+		equal(t, allow+" for this request:\n"+request, h[allow], []string{"*"})
+		equal(t, expose+" for this request:\n"+request, h.Get(expose),
+			"Link, Location, Allow, Deprecation, Sunset, "+
+				"WWW-Authenticate, Preference-Applied, Retry-After")
 	}
 	const preflight = "204" +
 		"\nAccess-Control-Allow-Headers: " +
@@ -2054,12 +2100,11 @@ func TestMessages(t *testing.T) {
 		{request: "POST /v1/pets x\nContent-Type: x",
 			want: "Content-Type is x; " +
 				"it must be application/json, in UTF-8 (curl sends that with --json)"},
-		{request: "POST /v1/pets\nContent-Length: 65537", want: "the body is over 65536 bytes"},
-		{request: "POST /__admin/reset\nContent-Length: 65537",
-			want: "the body is over 65536 bytes; " +
-				"put a larger seed into a file, and start with -seed"},
-		{request: "PUT /__admin/fault\nContent-Length: 65537",
-			want: "the body is over 65536 bytes"},
+		{request: "POST /v1/pets" + lengthTooLong, want: bodyTooLarge},
+		{request: "POST /__admin/reset" + lengthTooLong,
+			want: bodyTooLarge + "; put a larger seed into a file, and start with -seed"},
+		{request: "PUT /__admin/fault" + lengthTooLong,
+			want: bodyTooLarge},
 		{request: "GET /v1/pets/1%2F2", want: "petId is 1/2" + wantInteger},
 		{request: "GET /v1/pets?limit=&after=x&status=",
 			want: "limit is empty" + wantInteger + " from 1 to 100"},
@@ -2096,7 +2141,8 @@ func TestMessages(t *testing.T) {
 		{request: "POST /__admin/reset?h&g&f&e&d&c&b&a",
 			want: "POST /__admin/reset does not take the parameter a; it takes none"},
 	} {
-		equal(t, "the message for "+tt.request, s.do(t, tt.request).error().Message, tt.want)
+		equal(t, "the message for this request:\n"+tt.request,
+			s.do(t, tt.request).error().Message, tt.want)
 	}
 	s.expect(t, "GET /__admin/fault", "200 {}")
 	s.expect(t, "POST /v1/pets "+newPet, created1)
@@ -2218,10 +2264,10 @@ func TestPathsAndMethods(t *testing.T) {
 		s.expect(t, "POST "+path+"?%zz", "404 not_found: no such path: …")
 	}
 	s.expect(t, "BREW /v1x", "404 not_found: no such path: …")
-	s.withKey("").expect(t, "GET /v1x", "404 not_found") // not under /v1, so it needs no key
-	s.expect(t, "GET /v1/store/orders", "501 not_implemented")
+	s.withKey("").expect(t, "GET /v1x", "404 not_found: …") // not under /v1, so it needs no key
+	s.expect(t, "GET /v1/store/orders", "501 not_implemented: …")
 
-	const refused = "405 method_not_allowed\nAllow: "
+	const refused = "405 method_not_allowed: …\nAllow: "
 	paths := map[string]bool{"/v1/pets/1%2F": true}
 	for _, rt := range routes {
 		_, path, _ := strings.Cut(exampleOf(rt.pattern), " ")
@@ -2272,7 +2318,7 @@ func TestNewRoute(t *testing.T) {
 	s := startServer(t, "-seed", tempFile(t, "["+newPet+"]"))
 	s.expect(t, "GET /v1/pets/test", "200 1")
 	s.expect(t, "HEAD /v1/pets/test", "200")
-	s.expect(t, "BREW /v1/pets/test", "405 method_not_allowed\nAllow: "+allow("/v1/pets/test"))
+	s.expect(t, "BREW /v1/pets/test", "405 method_not_allowed: …\nAllow: "+allow("/v1/pets/test"))
 	s.expect(t, "GET /v1/pets/1", "200 "+pet1+deprecated)
 	s.expect(t, "GET /v1/pets/tests", "400 invalid_parameter: petId is tests;…"+deprecated)
 }
@@ -2281,30 +2327,29 @@ func TestNewRoute(t *testing.T) {
 // A request with an error that comes before the fault does not use it up.
 func TestErrorOrder(t *testing.T) {
 	s := startServer(t)
-	tooLong := strings.Repeat("x", maxBody+1)
 	s.do(t, "PUT /__admin/fault?code=503&times=1")
 	cut := s.send(t, "POST /v1/pets\nContent-Length: 28")
 	cut.CloseWrite()
 	cut.read().check(t, "a body that is cut short",
 		"400 invalid_body: the body is cut short or badly chunked")
 	for _, tt := range []struct{ request, want string }{
-		{request: "BREW /v1//pets?%zz " + tooLong + "\nAuthorization: x\nPrefer: code=418",
+		{request: "BREW /v1//pets?%zz " + overMaxBody + "\nAuthorization: x\nPrefer: code=418",
 			want: missingKey},
-		{request: "BREW /v1//pets?%zz " + tooLong + "\nPrefer: code=418",
-			want: "413 request_entity_too_large\nConnection: close"},
+		{request: "BREW /v1//pets?%zz " + overMaxBody + "\nPrefer: code=418",
+			want: "413 request_entity_too_large: …\nConnection: close"},
 		{request: "BREW /v1//pets?%zz {\nPrefer: code=x",
 			want: "400 invalid_parameter: code is x;…"},
-		{request: "BREW /v1//pets?%zz {", want: "503 service_unavailable\nRetry-After: 1"},
-		{request: "BREW /v1//pets?%zz {", want: "404 not_found"},
-		{request: "BREW /v1/pets?%zz {", want: "405 method_not_allowed\nAllow: GET, HEAD, POST"},
+		{request: "BREW /v1//pets?%zz {", want: "503 service_unavailable: …\nRetry-After: 1"},
+		{request: "BREW /v1//pets?%zz {", want: "404 not_found: …"},
+		{request: "BREW /v1/pets?%zz {", want: "405 method_not_allowed: …\nAllow: GET, HEAD, POST"},
 		{request: "POST /v1/pets?%zz {\nContent-Type: x",
 			want: "400 invalid_parameter: the query is malformed…"},
-		{request: "POST /v1/pets {\nContent-Type: x", want: "415 unsupported_media_type"},
+		{request: "POST /v1/pets {\nContent-Type: x", want: "415 unsupported_media_type: …"},
 		{request: "POST /v1/pets {", want: "400 invalid_body: the body is not JSON…"},
-		{request: "GET /v1/pets/1\nContent-Length: 65537",
-			want: "413 request_entity_too_large\nConnection: close"},
-		{request: "GET /healthz\nContent-Length: 65537",
-			want: "413 request_entity_too_large\nConnection: close"},
+		{request: "GET /v1/pets/1" + lengthTooLong,
+			want: "413 request_entity_too_large: …\nConnection: close"},
+		{request: "GET /healthz" + lengthTooLong,
+			want: "413 request_entity_too_large: …\nConnection: close"},
 	} {
 		s.expect(t, tt.request, tt.want)
 	}
@@ -2342,7 +2387,7 @@ func TestContentTypes(t *testing.T) {
 				want = 415
 			}
 			request := r.request + "\n" + tt.headers
-			equal(t, "the status of "+request, s.do(t, request).status, want)
+			equal(t, "the status of this request:\n"+request, s.do(t, request).status, want)
 		}
 		s.expect(t, "POST /__admin/reset\n"+tt.headers, "204")
 		s.expect(t, "GET /v1/pets\n"+tt.headers, "200 []")
@@ -2356,17 +2401,18 @@ func TestRawHTTP(t *testing.T) {
 		srv.ReadTimeout = time.Hour // so that no 408 ends a request
 	})
 	long, spaces := strings.Repeat("x", 300_000), strings.Repeat(" ", maxBody-len(newPet))
+	const maxHeaders = 64 << 10
 	chunk := func(data string) string { return fmt.Sprintf("%x\n%s\n", len(data), data) }
 	const (
-		headers  = " HTTP/1.1\nHost: petstore\nAuthorization: Bearer " + testKey + "\n"
-		get      = "GET /v1/pets" + headers
-		post     = "POST /v1/pets" + headers
-		chunked  = post + "Transfer-Encoding: chunked\n"
-		last     = "Connection: close\n\n" // the end of the headers of the last request
-		closing  = "\nConnection: close"
-		tooLarge = "413 request_entity_too_large: the body is over 65536 bytes" + closing
-		badBody  = "400 invalid_body: the body is cut short or badly chunked"
+		headers = " HTTP/1.1\nHost: petstore\nAuthorization: Bearer " + testKey + "\n"
+		get     = "GET /v1/pets" + headers
+		post    = "POST /v1/pets" + headers
+		chunked = post + "Transfer-Encoding: chunked\n"
+		last    = "Connection: close\n\n" // the end of the headers of the last request
+		closing = "\nConnection: close"
+		badBody = "400 invalid_body: the body is cut short or badly chunked"
 	)
+	tooLarge := "413 request_entity_too_large: " + bodyTooLarge + closing
 	for _, tt := range []struct {
 		name       string
 		send       string
@@ -2391,16 +2437,16 @@ func TestRawHTTP(t *testing.T) {
 			send: "PUT /" + headers + "Content-Length: 300000\n\n" + long,
 			want: []string{tooLarge}},
 		{name: "headers of 64 KiB",
-			send: get + "X: " + long[:65336] + "\n" + last, want: []string{"200 []" + closing}},
+			send: get + "X: " + long[:maxHeaders-200] + "\n" + last, want: []string{"200 []" + closing}},
 		{name: "headers over 64 KiB",
-			send: get + "X: " + long[:65536] + "\n\n",
+			send: get + "X: " + long[:maxHeaders] + "\n\n",
 			want: []string{"431 431 Request Header Fields Too Large" + closing +
 				"\nContent-Type: text/plain; charset=utf-8"}},
 		{name: "Expect: 100-continue",
 			send: post + "Expect: 100-continue\nContent-Length: 27\n" + last + newPet,
 			want: []string{"100", created1 + closing}},
 		{name: "Expect: 100-continue, too large",
-			send: post + "Expect: 100-continue\nContent-Length: 65537\n\n",
+			send: post + "Expect: 100-continue" + lengthTooLong + "\n\n",
 			want: []string{tooLarge}},
 		{name: "HTTP/1.0",
 			send: strings.Replace(get, "HTTP/1.1", "HTTP/1.0", 1) + "\n",
@@ -2464,10 +2510,11 @@ func TestDelaysBeyondTimeouts(t *testing.T) {
 	}
 }
 
-// The server has the time limits of the reference. A response may take more
-// than three of the longest waits: -latency, delay and answer-delay.
+// The server has the limits of the reference. A response may take more than
+// three of the longest waits: -latency, delay and answer-delay.
 func TestServerLimits(t *testing.T) {
 	srv := newServer(newTestService(nil))
+	equal(t, "the largest body", maxBody, 65536)
 	equal(t, "the time for the headers", srv.ReadHeaderTimeout, 5*time.Second)
 	equal(t, "the time for the request", srv.ReadTimeout, 15*time.Second)
 	equal(t, "the time for the response", srv.WriteTimeout, 2*time.Minute)
@@ -2673,9 +2720,9 @@ func TestLatency(t *testing.T) {
 		{request: "GET /__admin/requests", want: emptyJournal},
 		{request: "POST /__admin/reset", want: "204"},
 		{request: "GET /v1/pets\nAuthorization: x", want: missingKey},
-		{request: "POST /v1/pets\nContent-Length: 65537",
-			want: "413 request_entity_too_large\nConnection: close"},
-		{request: "GET /nothing", want: "404 not_found"},
+		{request: "POST /v1/pets" + lengthTooLong,
+			want: "413 request_entity_too_large: …\nConnection: close"},
+		{request: "GET /nothing", want: "404 not_found: …"},
 	} {
 		s.expect(t, tt.request, tt.want)
 	}
@@ -4757,19 +4804,70 @@ func serveBare() error {
 
 // Helpers: comparisons.
 
-// equal reports an error unless got is want. what names the value.
+// equal reports an error unless got is want. what names the value. If it ends
+// with a request, which may have headers, the request is on lines of its own.
 func equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%.500s:\n got %.30000s\nwant %.30000s", what, fmt.Sprint(got), fmt.Sprint(want))
+	if reflect.DeepEqual(got, want) {
+		return
 	}
+	gotText, ok := any(got).(string)
+	wantText, _ := any(want).(string)
+	if ok {
+		gotText, wantText = excerpts(gotText, wantText)
+	} else {
+		gotText, wantText = inGo(got), inGo(want)
+	}
+	t.Errorf("%s\n got %s\nwant %s", heading(what), gotText, wantText)
+}
+
+// heading returns what a failure is about, for the lines above got and want. A
+// colon after a request would read as a part of it.
+func heading(what string) string {
+	if len(what) > 500 {
+		what = what[:500] + "…"
+	}
+	if strings.Contains(what, "\n") {
+		return what
+	}
+	return what + ":"
+}
+
+// excerpts returns two strings in quotes. Of a long one, it returns the length,
+// and up to 60 bytes on each side of the first byte that differs.
+func excerpts(a, b string) (string, string) {
+	i := 0
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
+	}
+	excerpt := func(text string) string {
+		if len(text) <= longText {
+			return strconv.Quote(text)
+		}
+		part := text[max(i-60, 0):min(i+60, len(text))]
+		return fmt.Sprintf("%d bytes, which differ at byte %d: …%q…", len(text), i, part)
+	}
+	return excerpt(a), excerpt(b)
+}
+
+// longText is the length of the longest text that failures show whole, in bytes.
+const longText = 300
+
+// inGo returns a value in the syntax of Go, with its strings in quotes. Errors
+// and Stringers, such as durations, are shown as their text.
+func inGo(v any) string {
+	switch v.(type) {
+	case error, fmt.Stringer:
+		return fmt.Sprint(v)
+	}
+	return fmt.Sprintf("%#.2000v", v)
 }
 
 // matches reports an error unless a regular expression matches got.
 func matches(t testing.TB, what, got, pattern string) {
 	t.Helper()
 	if !regexp.MustCompile(pattern).MatchString(got) {
-		t.Errorf("%.500s:\n got %.3000s\nwant a match of %s", what, got, pattern)
+		t.Errorf("%s\n got %.3000q\nwant a match of %s", heading(what), got, pattern)
 	}
 }
 
@@ -4888,7 +4986,7 @@ func (s *testServer) do(t testing.TB, request string) response {
 // check does. It may be called from any goroutine.
 func (s *testServer) expect(t testing.TB, request, want string) {
 	t.Helper()
-	s.do(t, request).check(t, request, want)
+	s.do(t, request).check(t, "request:\n"+request, want)
 }
 
 // send sends a request on a new connection, so that the test can do something
@@ -4916,7 +5014,7 @@ func (s *testServer) startCreate(t testing.TB) *connection {
 	t.Helper()
 	request := fmt.Sprintf("POST /v1/pets\nContent-Length: %d\nExpect: 100-continue", len(newPet))
 	c := s.send(t, request)
-	c.read().check(t, request, "100")
+	c.read().check(t, "request:\n"+request, "100")
 	return c
 }
 
@@ -5078,11 +5176,11 @@ func (r response) String() string {
 
 // check compares the text of a response with want, whose headers may be in any
 // order. If the first line of want ends with "…", that of the response must
-// begin like it. The message of an Error may be left out: "404 not_found" allows
-// any. what says what was sent.
+// begin like it: "404 not_found: …" allows any message. what says what was sent.
 func (r response) check(t testing.TB, what, want string) {
 	t.Helper()
-	gotLine, gotHeaders, _ := strings.Cut(r.String(), "\n")
+	got := r.String()
+	gotLine, gotHeaders, _ := strings.Cut(got, "\n")
 	wantLine, rest, _ := strings.Cut(want, "\n")
 	wantHeaders := strings.Split(rest, "\n")
 	slices.Sort(wantHeaders)
@@ -5090,12 +5188,14 @@ func (r response) check(t testing.TB, what, want string) {
 	isLine := gotLine == wantLine
 	if beginning, ok := strings.CutSuffix(wantLine, "…"); ok {
 		isLine = strings.HasPrefix(gotLine, beginning)
-	} else if e := r.error(); e != (Error{}) && wantLine == fmt.Sprint(r.status, " ", e.Code) {
-		isLine = true
 	}
-	if !isLine || gotHeaders != strings.Join(wantHeaders, "\n") {
-		t.Errorf("%.500s:\n got %.3000s\nwant %.3000s", what, r, want)
+	if isLine && gotHeaders == strings.Join(wantHeaders, "\n") {
+		return
 	}
+	if max(len(got), len(want)) > 2*longText {
+		got, want = excerpts(got, want)
+	}
+	t.Errorf("%s\n got %s\nwant %s", heading(what), got, want)
 }
 
 // statusIn returns the status of the text of a response, or 0 if it has none.
@@ -5113,45 +5213,63 @@ func firstLine(text string) string {
 // Helpers: the journal and the standing fault.
 
 // journal waits until the service has recorded that many requests, and returns
-// the journal.
+// the journal. It fails the test if there are fewer.
 func (s *testServer) journal(t testing.TB, total int) []entry {
 	t.Helper()
-	var journal struct{ Requests []entry }
+	var content struct{ Requests []entry }
 	resp := s.do(t, fmt.Sprint("GET /__admin/requests?total=", total))
-	if err := json.Unmarshal([]byte(resp.body), &journal); err != nil {
-		t.Fatalf("the journal with %d requests: %v: %s", total, err, resp)
+	if err := json.Unmarshal([]byte(resp.body), &content); err != nil {
+		t.Fatalf("the journal with %d requests: got %.500s\nwant JSON: %v", total, resp, err)
 	}
-	if len(journal.Requests) < total {
-		t.Fatalf("got %d requests in the journal, want %d: %s", len(journal.Requests), total, resp)
+	if len(content.Requests) < total {
+		t.Fatalf("the journal: got %d requests, want %d: %.500s",
+			len(content.Requests), total, resp)
 	}
-	return journal.Requests
+	return content.Requests
 }
 
 // expectJournal waits until the service has recorded as many requests as want
-// has, and compares the Method, URL, Body, Status and Fault of each.
+// has, and compares the Method, URL, Body, Status and Fault of each. It reports
+// the first one that differs.
 func (s *testServer) expectJournal(t testing.TB, want ...entry) {
 	t.Helper()
-	var got []entry
-	for _, e := range s.journal(t, len(want)) {
-		got = append(got, entry{
-			Method: e.Method,
-			URL:    e.URL,
-			Body:   e.Body,
-			Status: e.Status,
-			Fault:  e.Fault,
-		})
+	got := s.journal(t, len(want))
+	equal(t, "the number of requests in the journal", len(got), len(want))
+	for i := range min(len(got), len(want)) {
+		if gotLine, wantLine := journalLine(got[i]), journalLine(want[i]); gotLine != wantLine {
+			t.Errorf("request %d in the journal:\n got %s\nwant %s", i+1, gotLine, wantLine)
+			return
+		}
 	}
-	equal(t, "the journal", got, want)
 }
 
-// String returns the entry as JSON, for failures that show it.
-func (e entry) String() string { return string(encodeJSON(e)) + "\n" }
+// journalLine returns what expectJournal compares of an entry, such as
+//
+//	GET /v1/pets: status 503, fault code=503
+func journalLine(e entry) string {
+	line := fmt.Sprintf("%s %s: status %d", e.Method, e.URL, e.Status)
+	if e.Body != "" {
+		line += fmt.Sprintf(", body %q", e.Body)
+	}
+	if e.Fault != "" {
+		line += ", fault " + e.Fault
+	}
+	return line
+}
 
-// withoutTimes returns an entry without what differs from run to run, and
-// without the headers.
-func withoutTimes(e entry) entry {
-	e.Time, e.Seconds, e.Headers, e.size = timestamp{}, 0, nil, 0
-	return e
+// equalEntry compares two entries of the journal, except for the time, the
+// seconds and the headers. request is the request that was sent.
+func equalEntry(t testing.TB, request string, got, want entry) {
+	t.Helper()
+	of := " in the journal's entry of this request:\n" + request
+	equal(t, "the method"+of, got.Method, want.Method)
+	equal(t, "the URL"+of, got.URL, want.URL)
+	equal(t, "the body"+of, got.Body, want.Body)
+	equal(t, "the status"+of, got.Status, want.Status)
+	equal(t, "the answer"+of, got.Answer, want.Answer)
+	equal(t, "the error"+of, got.Error, want.Error)
+	equal(t, "the fault"+of, got.Fault, want.Fault)
+	equal(t, "the ignored names"+of, got.Ignored, want.Ignored)
 }
 
 // entryOf returns the entry of a request that has the form of format and no
@@ -5329,7 +5447,7 @@ func startMonitored(t testing.TB, svc *service) (*testServer, *monitor) {
 		srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/v1/") {
 				defer close(m.returned)
-				w = monitoredWriter{ResponseWriter: w, monitor: m}
+				w = monitoredWriter{ResponseWriter: w, r: r, monitor: m}
 			}
 			inner.ServeHTTP(w, r)
 		})
@@ -5339,8 +5457,9 @@ func startMonitored(t testing.TB, svc *service) (*testServer, *monitor) {
 
 // monitor observes how the service handles the only request under /v1.
 type monitor struct {
-	writes   atomic.Int64  // number of parts of the body that were written
-	returned chan struct{} // closed when the handler has returned
+	writes   atomic.Int64          // number of parts of the body that were written
+	wrote    func(r *http.Request) // if it is not nil, called after each part was written
+	returned chan struct{}         // closed when the handler has returned
 }
 
 // hasReturned reports whether the handler has returned.
@@ -5356,12 +5475,17 @@ func (m *monitor) hasReturned() bool {
 // monitoredWriter is a ResponseWriter that counts what is written to it.
 type monitoredWriter struct {
 	http.ResponseWriter
+	r       *http.Request
 	monitor *monitor
 }
 
 func (w monitoredWriter) Write(p []byte) (int, error) {
 	w.monitor.writes.Add(1)
-	return w.ResponseWriter.Write(p)
+	n, err := w.ResponseWriter.Write(p)
+	if w.monitor.wrote != nil {
+		w.monitor.wrote(w.r)
+	}
+	return n, err
 }
 
 // Unwrap lets http.ResponseController flush the inner ResponseWriter.
