@@ -60,7 +60,7 @@ const (
 	wrongKey   = "401 invalid_token: …\n" +
 		"Www-Authenticate: Bearer realm=\"petstore\", error=\"invalid_token\""
 
-	// deprecated has the headers of all responses of getPet.
+	// deprecated holds the headers of all responses of getPet.
 	deprecated = "\nDeprecation: @1795132800" +
 		"\nLink: </v1/pets>; rel=\"successor-version\"" +
 		"\nSunset: Thu, 05 Dec 2030 00:00:00 GMT"
@@ -112,7 +112,7 @@ func TestKeyFromEnvironment(t *testing.T) {
 // The base URL on standard output is one that clients on this machine can use.
 func TestBaseURL(t *testing.T) {
 	for _, addr := range []string{":0", "0.0.0.0:0", "127.0.0.1:"} {
-		s := startServer(t, "-addr", addr) // which fails for another host than 127.0.0.1
+		s := startServer(t, "-addr", addr) // fails unless the base URL has the host 127.0.0.1
 		s.expect(t, "GET /v1/pets", "200 []")
 	}
 	unspecified := &net.TCPAddr{IP: net.IPv6unspecified, Port: 80}
@@ -127,17 +127,21 @@ func TestReadme(t *testing.T) {
 	if exec.Command("curl", "--json", "{}", "--version").Run() != nil {
 		t.Skip("curl 7.82 or newer, which has --json, is not installed")
 	}
-	for shell, args := range map[string][]string{
-		"sh":   nil,
-		"bash": nil,
-		"zsh":  {"-f", "-i", "+o", "promptsp"}, // as if typed, so that # does not begin a comment
+	for _, tt := range []struct {
+		shell string
+		args  []string
+	}{
+		{shell: "sh"},
+		{shell: "bash"},
+		// Only at a prompt does zsh not take # for the beginning of a comment.
+		{shell: "zsh", args: []string{"-f", "-i", "+o", "promptsp"}},
 	} {
-		t.Run(shell, func(t *testing.T) {
+		t.Run(tt.shell, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(shell); err != nil {
-				t.Skipf("%s is not installed", shell)
+			if _, err := exec.LookPath(tt.shell); err != nil {
+				t.Skipf("%s is not installed", tt.shell)
 			}
-			testReadmeIn(t, shell, args...)
+			testReadmeIn(t, tt.shell, tt.args...)
 		})
 	}
 }
@@ -158,7 +162,8 @@ func testReadmeIn(t *testing.T, shell string, args ...string) {
 	// Each output ends with a separator.
 	session := ""
 	for _, step := range steps {
-		if step.command == start { // s has done that, and so the session shows what s has printed
+		// s is already running, so show what it has printed instead of starting it.
+		if step.command == start {
 			step.command = "cat <<'.'\n" + s.stderr.String() + "http://" + s.addr + "/v1\n."
 		}
 		session += step.command + "\nprintf '\\036'\n"
@@ -201,8 +206,8 @@ func consoleSteps(text string) []consoleStep {
 	var steps []consoleStep
 	for _, block := range codeBlocks(text, "console") {
 		for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
-			command, output, _ := strings.Cut(step, "\n")
-			steps = append(steps, consoleStep{command: command, output: output})
+			line, output, _ := strings.Cut(step, "\n")
+			steps = append(steps, consoleStep{command: line, output: output})
 		}
 	}
 	return steps
@@ -227,13 +232,16 @@ func withoutSeconds(output string) string {
 // The programs pass, and leave no service behind.
 func TestExamples(t *testing.T) {
 	quotes := 0
-	programs := map[string]string{"go": "client_test.go", "js": "client.test.mjs"}
-	for language, program := range programs {
-		text := readFile(t, "testdata/examples/"+program)
-		for _, quote := range codeBlocks(readFile(t, "README.md"), language) {
+	for _, tt := range []struct{ language, program string }{
+		{language: "go", program: "client_test.go"},
+		{language: "js", program: "client.test.mjs"},
+	} {
+		text := readFile(t, "testdata/examples/"+tt.program)
+		for _, quote := range codeBlocks(readFile(t, "README.md"), tt.language) {
 			quotes++
 			if !containsIndented(text, quote) {
-				t.Errorf("README.md quotes %s, which does not have:\n%s", program, quote)
+				t.Errorf("README.md quotes these lines, which are not in %s:\n%s",
+					tt.program, quote)
 			}
 		}
 	}
@@ -295,7 +303,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// containsIndented reports whether a text has these lines, all with the same
+// containsIndented reports whether a text contains these lines, all with the same
 // indentation.
 func containsIndented(text, lines string) bool {
 	first, _, _ := strings.Cut(lines, "\n")
@@ -313,24 +321,24 @@ func containsIndented(text, lines string) bool {
 }
 
 // skipIfOlder skips the test if a command prints a version below the oldest.
-func skipIfOlder(t *testing.T, command, oldest string) {
+func skipIfOlder(t *testing.T, versionCommand, oldest string) {
 	t.Helper()
-	args := strings.Fields(command)
+	args := strings.Fields(versionCommand)
 	output, err := exec.Command(args[0], args[1:]...).CombinedOutput()
 	if err != nil || slices.Compare(versionIn(string(output)), versionIn(oldest)) < 0 {
 		t.Skipf("%s: got %.40q and the error %v, want version %s or newer",
-			command, output, err, oldest)
+			versionCommand, output, err, oldest)
 	}
 }
 
 // versionIn returns the first version in a text, such as 3 and 10 for 3.10.
 func versionIn(text string) []int {
-	var version []int
+	var numbers []int
 	for _, number := range strings.Split(regexp.MustCompile(`\d+(\.\d+)*`).FindString(text), ".") {
 		n, _ := strconv.Atoi(number) // 0 if there is none
-		version = append(version, n)
+		numbers = append(numbers, n)
 	}
-	return version
+	return numbers
 }
 
 // testExample runs a program in a copy of testdata/examples, with a petstore
@@ -447,29 +455,36 @@ var faultTests = []struct {
 	{code: "lost", request: listPet1, want: connClosed, answer: listAnswer},
 	{code: "lost", request: headPet1, want: connClosed, answer: listAnswer},
 	{code: "lost", request: createPet2, want: connClosed, created: true, answer: createAnswer},
-	{code: "lost", request: refusedPet2, want: connClosed, answer: refusedAnswer, err: refusedError},
+	{code: "lost", request: refusedPet2, want: connClosed,
+		answer: refusedAnswer, err: refusedError},
 
 	{code: "truncate", request: listPet1, want: halfList, answer: listAnswer},
 	{code: "truncate", request: headPet1, want: connClosed, answer: listAnswer},
 	{code: "truncate", request: createPet2, want: halfPet2, created: true, answer: createAnswer},
-	{code: "truncate", request: refusedPet2, want: halfError, answer: refusedAnswer, err: refusedError},
+	{code: "truncate", request: refusedPet2, want: halfError,
+		answer: refusedAnswer, err: refusedError},
 
 	// A HEAD has no half of a body, but the same silence.
 	{code: "stall", request: listPet1, want: halfList, held: true, answer: listAnswer},
 	{code: "stall", request: headPet1, want: connClosed, held: true, answer: listAnswer},
-	{code: "stall", request: createPet2, want: halfPet2, held: true, created: true, answer: createAnswer},
-	{code: "stall", request: refusedPet2, want: halfError, held: true, answer: refusedAnswer, err: refusedError},
+	{code: "stall", request: createPet2, want: halfPet2, held: true,
+		created: true, answer: createAnswer},
+	{code: "stall", request: refusedPet2, want: halfError, held: true,
+		answer: refusedAnswer, err: refusedError},
 
 	// A HEAD has no body that could be sent in pieces.
 	{code: "drip", request: listPet1, want: list1, held: true, answer: listAnswer},
 	{code: "drip", request: headPet1, want: "200", answer: listAnswer},
-	{code: "drip", request: createPet2, want: created2, held: true, created: true, answer: createAnswer},
-	{code: "drip", request: refusedPet2, want: missingName, held: true, answer: refusedAnswer, err: refusedError},
+	{code: "drip", request: createPet2, want: created2, held: true,
+		created: true, answer: createAnswer},
+	{code: "drip", request: refusedPet2, want: missingName, held: true,
+		answer: refusedAnswer, err: refusedError},
 
 	{code: "html", request: listPet1, want: gateway502, answer: gatewayAnswer},
 	{code: "html", request: headPet1, want: "502\nContent-Type: text/html", answer: gatewayAnswer},
 	{code: "html", request: createPet2, want: gateway502, created: true, answer: gatewayAnswer},
-	{code: "html", request: refusedPet2, want: gateway502, answer: gatewayAnswer, err: refusedError},
+	{code: "html", request: refusedPet2, want: gateway502,
+		answer: gatewayAnswer, err: refusedError},
 }
 
 // Each code of a fault has its effect on the client, the journal and the store,
@@ -646,9 +661,9 @@ func TestDrip(t *testing.T) {
 	})
 }
 
-// A drip takes a second for each piece. The end of a standing fault does not
-// release the requests whose own Prefer header asks for a fault.
-func TestPreferIsNotReleased(t *testing.T) {
+// A request waits as long as its own Prefer header says, even if the standing
+// fault ends in the meantime. A drip of ten pieces takes nine seconds.
+func TestPreferDelays(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		prefer string
@@ -704,8 +719,9 @@ func TestRST(t *testing.T) {
 	s.expect(t, "GET /v1/pets", "200 []")
 }
 
-// A wrapper that hides the other methods of the ResponseWriter breaks nothing.
-// Then rst closes the connection, and nothing is flushed early.
+// The service works behind a wrapper that hides the other methods of the
+// ResponseWriter. Then rst closes the connection without a reset, and nothing is
+// flushed early.
 func TestWrappedResponseWriter(t *testing.T) {
 	svc := newTestService(newTestStore(t, "["+newPet+"]"))
 	log := new(lockedBuffer)
@@ -811,13 +827,13 @@ func TestPrefer(t *testing.T) {
 }
 
 // A client that leaves during a delay has added no pet. One that leaves during
-// an answer-delay has added it. The journal has both, with the seconds that they
-// took.
+// an answer-delay has added it. The journal lists both, with the seconds that
+// they took.
 func TestClientLeaves(t *testing.T) {
 	s := startServer(t)
 	const before, after = "code=html, delay=30", "delay=0.12, answer-delay=30"
 	early := s.send(t, "POST /v1/pets "+newPet+"\nPrefer: "+before)
-	early.CloseWrite() // which the service takes for the end of the connection
+	early.CloseWrite() // the service takes this for the end of the connection
 	early.read().check(t, "a create with Prefer: "+before, connClosed)
 	s.expect(t, "GET /v1/pets"+observer, "200 []")
 
@@ -855,7 +871,8 @@ func TestSecondsIncludeDelays(t *testing.T) {
 func TestStandingFault(t *testing.T) {
 	s := startServer(t)
 	for _, tt := range []struct{ request, want string }{
-		// A wrong method is no createPet. A bad Prefer is refused, and not counted.
+		// A request with a wrong method is not a createPet. One with a bad Prefer is
+		// refused, and not counted.
 		{request: "PUT /__admin/fault?code=503&operation=createPet",
 			want: `200 {"code":"503","operation":"createPet","matched":0,"applied":0}`},
 		{request: "BREW /v1/pets", want: "405 method_not_allowed: …\nAllow: GET, HEAD, POST"},
@@ -866,7 +883,8 @@ func TestStandingFault(t *testing.T) {
 		{request: "GET /__admin/fault",
 			want: `200 {"code":"503","operation":"createPet","matched":1,"applied":1}`},
 
-		// HEAD counts as GET, and a list that is refused counts. A wrong path has no operation.
+		// A HEAD counts as a GET. A list counts even if it is refused. A wrong path
+		// has no operation.
 		{request: "PUT /__admin/fault?delay=0&operation=listPets",
 			want: `200 {"delay":"0","operation":"listPets","matched":0,"applied":0}`},
 		{request: "GET /v1/pets?limit=x", want: "400 invalid_parameter: limit is x;…"},
@@ -875,7 +893,8 @@ func TestStandingFault(t *testing.T) {
 		{request: "GET /__admin/fault",
 			want: `200 {"delay":"0","operation":"listPets","matched":2,"applied":2}`},
 
-		// Two are let through, and the fault is applied to two. One has its own delay.
+		// Two requests are let through, and the fault is applied to the next two. The
+		// request between them has its own delay.
 		{request: "PUT /__admin/fault?times=2&skip=2&code=418&answer-delay=0.0",
 			want: `200 {"code":"418","answer-delay":"0.0","skip":2,"times":2,"matched":0,"applied":0}`},
 		{request: "GET /v1/pets/", want: "404 not_found: …"},
@@ -898,7 +917,7 @@ func TestStandingFault(t *testing.T) {
 }
 
 // A list of codes is applied in order, each code to one request. The journal
-// has the one that was applied.
+// shows the code that was applied to a request.
 func TestFaultList(t *testing.T) {
 	s := startServer(t)
 	put := "PUT /__admin/fault?code=503,lost,429&skip=1&operation=listPets&retry-after=7&delay=0"
@@ -923,10 +942,21 @@ func TestFaultList(t *testing.T) {
 		entry{Method: "GET", URL: "/v1/pets?n=4", Status: 429, Fault: "code=429" + with},
 		entry{Method: "GET", URL: "/v1/pets?n=5", Status: 200})
 
-	// A list may have each code, and a code more than once.
+}
+
+// A list of codes may contain each code, and a code more than once.
+func TestFaultListOfAllCodes(t *testing.T) {
+	s := startServer(t)
 	every := strings.Join(faultCodes, ",") + ",400,599,400"
 	s.expect(t, "PUT /__admin/fault?code="+every,
-		fmt.Sprintf(`200 {"code":"%s","times":%d,"matched":0,"applied":0}`, every, len(faultCodes)+3))
+		fmt.Sprintf(`200 {"code":"%s","times":%d,"matched":0,"applied":0}`,
+			every, len(faultCodes)+3))
+}
+
+// A code, or a list of codes, that is not valid is refused with a message that
+// says why.
+func TestFaultCodesRefused(t *testing.T) {
+	s := startServer(t)
 	const words = "a status from 400 to 599, hangup, rst, lost, truncate, stall, drip or html"
 	for _, tt := range []struct{ query, message string }{
 		{query: "code=503,lost&times=2",
@@ -961,8 +991,8 @@ func TestFaultListRetryAfter(t *testing.T) {
 	s.expect(t, "GET /v1/pets", "503 service_unavailable: …\nRetry-After: 7")
 }
 
-// Each code of a list is applied exactly once, however many requests come at
-// once.
+// Each code of a list is applied exactly once, however many requests arrive
+// concurrently.
 func TestFaultListConcurrent(t *testing.T) {
 	const clients = 64
 	s := startServer(t)
@@ -992,8 +1022,8 @@ func TestFaultListConcurrent(t *testing.T) {
 	}
 }
 
-// However many requests come at once, the standing fault is applied to exactly
-// as many as it should be.
+// However many requests arrive concurrently, the standing fault is applied to
+// exactly as many as it should be.
 func TestFaultCountsConcurrent(t *testing.T) {
 	const clients, each = 8, 100_000
 	for _, tt := range []struct{ times, want int64 }{
@@ -1047,7 +1077,7 @@ func TestSetFaultConcurrent(t *testing.T) {
 }
 
 // When the standing fault is deleted, replaced or reset, or when the service
-// stops, the requests that it holds go on at once.
+// stops, the requests that it holds go on immediately.
 func TestRelease(t *testing.T) {
 	for _, tt := range []struct {
 		fault, want string
@@ -1071,16 +1101,16 @@ func TestRelease(t *testing.T) {
 				svc := newTestService(newTestStore(t, "["+newPet+"]"))
 				svc.stopping = stopping
 				s := startService(t, svc)
-				world := svc.current.Load()
+				w := svc.current.Load()
 				s.do(t, "PUT /__admin/fault?"+tt.fault)
 				begin := time.Now()
 				conn := s.send(t, "POST /v1/pets "+newPet)
 				s.waitMatched(t, 1)
 				if tt.performed {
-					isCreated := func() bool { return world.pets.get(2) != nil }
+					isCreated := func() bool { return w.pets.get(2) != nil }
 					eventually(t, "the pet is in the store", isCreated)
 				}
-				_, total := world.journal.all()
+				_, total := w.journal.all()
 				equal(t, "the number of recorded requests before the end", total, 0)
 				endFault(t, s, end, stopping)
 				conn.read().check(t, "POST /v1/pets under "+tt.fault, tt.want)
@@ -1109,8 +1139,8 @@ func TestReleaseOfMany(t *testing.T) {
 
 // Seeds, resets and worlds.
 
-// A seed keeps the ids that it gives, and a pet without an id gets the next.
-// Errors name the pet.
+// The pets of a seed keep the ids that they have, and a pet without an id gets
+// the next one. Errors name the pet.
 func TestReadSeed(t *testing.T) {
 	const (
 		wantID    = "; it must be an integer from 1 to 4611686018427387904"
@@ -1230,7 +1260,7 @@ func TestLargeSeedFile(t *testing.T) {
 	}
 	cmd := petstoreCommand("-seed", file)
 	cmd.Env = append(cmd.Env, "PETSTORE_TEST_CHILD=memory")
-	out, _ := cmd.CombinedOutput() // which takes long on a busy machine
+	out, _ := cmd.CombinedOutput() // without a time limit, as a busy machine may need long
 	pattern := `^petstore: \S+: the seed is over 134217728 bytes\nbytes of memory: (\d+)\n$`
 	m := regexp.MustCompile(pattern).FindStringSubmatch(string(out))
 	if m == nil {
@@ -1270,7 +1300,7 @@ func TestWorldEnds(t *testing.T) {
 				svc := newTestService(newTestStore(t, "["+newPet+"]"))
 				svc.latency, svc.stopping = tt.latency, stopping
 				s := startService(t, svc)
-				world := svc.current.Load()
+				w := svc.current.Load()
 				if tt.fault != "" {
 					s.do(t, "PUT /__admin/fault?"+tt.fault)
 				}
@@ -1292,9 +1322,9 @@ func TestWorldEnds(t *testing.T) {
 				}
 				conn.read().check(t, "POST /v1/pets", tt.want)
 
-				_, total := world.journal.all()
+				_, total := w.journal.all()
 				equal(t, "the number of requests in the journal of its world", total, 1)
-				equal(t, "pet 2 is in its world", world.pets.get(2) != nil, tt.creates)
+				equal(t, "pet 2 is in its world", w.pets.get(2) != nil, tt.creates)
 				if end == "reset" {
 					s.expect(t, "GET /__admin/requests", emptyJournal)
 					s.expect(t, "GET /__admin/fault", `200 {"code":"503","matched":0,"applied":0}`)
@@ -1308,7 +1338,7 @@ func TestWorldEnds(t *testing.T) {
 
 // The journal, the log and CORS.
 
-// The journal has each request, and up to 1,000 bytes of the answer. For the
+// The journal lists each request with up to 1,000 bytes of its answer. For the
 // headers, see TestJournalFormat.
 func TestJournal(t *testing.T) {
 	longName := strings.Repeat("n", 2000)
@@ -1407,7 +1437,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// The journal and the log have the requests of clients only, so that observing
+// The journal and the log list the requests of clients only, so that observing
 // the service does not disturb them.
 func TestRequestsNotRecorded(t *testing.T) {
 	s := startServer(t, "-log")
@@ -1437,8 +1467,8 @@ func TestObserver(t *testing.T) {
 	svc := newTestService(nil)
 	svc.latency = time.Hour
 	s := startService(t, svc)
-	const fault = `200 {"code":"503,hangup","times":2,"matched":0,"applied":0}`
-	s.expect(t, "PUT /__admin/fault?code=503,hangup", fault)
+	const unused = `200 {"code":"503,hangup","times":2,"matched":0,"applied":0}`
+	s.expect(t, "PUT /__admin/fault?code=503,hangup", unused)
 	for _, tt := range []struct{ request, want string }{
 		{request: "GET /v1/pets\nPetstore-Observer: page", want: "200 []"},
 		{request: "HEAD /v1/pets\npetstore-observer:", want: "200"},
@@ -1453,7 +1483,7 @@ func TestObserver(t *testing.T) {
 	} {
 		s.expect(t, tt.request, tt.want)
 	}
-	s.expect(t, "GET /__admin/fault", fault)
+	s.expect(t, "GET /__admin/fault", unused)
 	s.expect(t, "GET /__admin/requests", emptyJournal)
 }
 
@@ -1533,7 +1563,7 @@ func TestJournalTotal(t *testing.T) {
 	expectTotal("total=2 after a stop", last.read(), 1)
 }
 
-// Any number of clients may wait at once.
+// Any number of clients may wait for the journal concurrently.
 func TestJournalTotalConcurrent(t *testing.T) {
 	s := startServer(t)
 	var conns []*connection
@@ -1548,8 +1578,8 @@ func TestJournalTotalConcurrent(t *testing.T) {
 	}
 }
 
-// The journal names what the operation ignored: query parameters, sorted, and
-// then members of the body, sorted.
+// The journal names what the operation ignored: first the sorted query
+// parameters, and then the sorted members of the body.
 func TestJournalIgnored(t *testing.T) {
 	s := startServer(t)
 	for _, tt := range []struct {
@@ -1588,7 +1618,7 @@ func TestJournalIgnored(t *testing.T) {
 }
 
 // The journal is a JSON object with a line for each request, so that grep can
-// count.
+// count the requests.
 func TestJournalFormat(t *testing.T) {
 	s := startServer(t)
 	s.do(t, `POST /v1/pets {"name":"<\u000a>","categoryId":1}`+
@@ -1676,8 +1706,8 @@ func TestHideKey(t *testing.T) {
 	}
 }
 
-// With -log, the log has a line for each request, with what went wrong and the
-// fault. It has no headers.
+// With -log, the log contains a line for each request, with what went wrong and
+// the fault, but without the headers.
 func TestLog(t *testing.T) {
 	s := startServer(t, "-log")
 	s.do(t, "GET /v1/pets?limit=5")
@@ -1716,7 +1746,8 @@ func TestStderrStaysEmpty(t *testing.T) {
 	concurrently(len(servers), func(i int) { use(servers[i]) })
 	for i, s := range servers {
 		s.stop()
-		equal(t, fmt.Sprintf("stderr of service %d of %d", i+1, len(servers)), s.stderr.String(), "")
+		what := fmt.Sprintf("stderr of service %d of %d", i+1, len(servers))
+		equal(t, what, s.stderr.String(), "")
 	}
 
 	p := startProcess(t, petstoreCommand())
@@ -1799,9 +1830,9 @@ func TestCORS(t *testing.T) {
 		"GET /v1\nPrefer: code=html", "POST /v1/pets" + lengthTooLong,
 	} {
 		h := s.do(t, request+"\nOrigin: null").header
-		const allow, expose = "Access-Control-Allow-Origin", "Access-Control-Expose-Headers"
-		equal(t, allow+" for this request:\n"+request, h[allow], []string{"*"})
-		equal(t, expose+" for this request:\n"+request, h.Get(expose),
+		const allowOrigin, exposeHeaders = "Access-Control-Allow-Origin", "Access-Control-Expose-Headers"
+		equal(t, allowOrigin+" for this request:\n"+request, h[allowOrigin], []string{"*"})
+		equal(t, exposeHeaders+" for this request:\n"+request, h.Get(exposeHeaders),
 			"Link, Location, Allow, Deprecation, Sunset, "+
 				"WWW-Authenticate, Preference-Applied, Retry-After")
 	}
@@ -1810,8 +1841,8 @@ func TestCORS(t *testing.T) {
 		"Authorization, Content-Type, Prefer, Petstore-Observer, *" +
 		"\nAccess-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE" +
 		"\nAccess-Control-Max-Age: 600"
-	withoutOrigin := "GET /v1/pets\nOrigin:"
-	s.expect(t, withoutOrigin, "200 []")
+	emptyOrigin := "GET /v1/pets\nOrigin:"
+	s.expect(t, emptyOrigin, "200 []")
 	s.do(t, "PUT /__admin/fault?code=503")
 	for _, target := range []string{
 		"/v1/pets", "/v1/pets/", "/x/../y", "/__admin/reset", "/healthz", "*",
@@ -1855,42 +1886,53 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// HEAD works wherever GET does. It has the same headers except Date, and no
-// body. Every body except the page is JSON and a newline.
+// HEAD works wherever GET does. Its response has the same headers except Date,
+// and no body.
 func TestHead(t *testing.T) {
 	s := startServer(t, "-seed", tempFile(t, seedOf(50)))
-	for _, rt := range routes {
-		target, isGet := strings.CutPrefix(rt.pattern, "GET ")
-		if !isGet {
-			continue
+	for _, request := range getRequests() {
+		get, head := s.do(t, "GET "+request), s.do(t, "HEAD "+request)
+		if get.err != nil || head.err != nil {
+			t.Fatalf("GET and HEAD of this request:\n%s\n got %s\nand %s", request, get, head)
 		}
-		target = exampleOf(target)
-		for _, request := range []string{
-			target, target + "?limit=x", target + "\nPrefer: code=503",
-		} {
-			get, head := s.do(t, "GET "+request), s.do(t, "HEAD "+request)
-			if head.err != nil || get.err != nil {
-				t.Fatalf("HEAD and GET %s: got %s and %s", request, head, get)
-			}
-			head.header["Date"] = get.header["Date"]
-			equal(t, "the status of HEAD "+request, head.status, get.status)
-			equal(t, "the headers of HEAD "+request, head.header, get.header)
-			equal(t, "the body of HEAD "+request, head.body, "")
+		head.header["Date"] = get.header["Date"]
+		equal(t, "the status of this request:\nHEAD "+request, head.status, get.status)
+		equal(t, "the headers for this request:\nHEAD "+request, head.header, get.header)
+		equal(t, "the body for this request:\nHEAD "+request, head.body, "")
+	}
+}
 
-			contentType := get.header.Get("Content-Type")
-			isJSON := contentType == "application/json" &&
-				json.Valid([]byte(get.body)) && strings.HasSuffix(get.body, "\n")
-			isPage := contentType == "text/html; charset=utf-8" && get.body == string(indexHTML)
-			if !isJSON && !isPage {
-				t.Errorf("GET %s: got %s\nwant JSON and a newline, or the page", request, get)
-			}
+// Every body except the page is JSON and a newline.
+func TestBodiesAreJSON(t *testing.T) {
+	s := startServer(t, "-seed", tempFile(t, seedOf(50)))
+	for _, request := range getRequests() {
+		r := s.do(t, "GET "+request)
+		contentType := r.header.Get("Content-Type")
+		isJSON := contentType == "application/json" &&
+			json.Valid([]byte(r.body)) && strings.HasSuffix(r.body, "\n")
+		isPage := contentType == "text/html; charset=utf-8" && r.body == string(indexHTML)
+		if !isJSON && !isPage {
+			t.Errorf("request:\nGET %s\n got %.500s\nwant JSON and a newline, or the page",
+				request, r)
 		}
 	}
 }
 
-// Under /v1 and /__admin, the key is checked before anything else. Three paths
-// need no key.
-func TestKey(t *testing.T) {
+// getRequests returns requests for each route with GET, without the method: one
+// that succeeds, one whose limit may be refused, and one with a fault.
+func getRequests() []string {
+	var requests []string
+	for _, rt := range routes {
+		if target, isGet := strings.CutPrefix(rt.pattern, "GET "); isGet {
+			target = exampleOf(target)
+			requests = append(requests, target, target+"?limit=x", target+"\nPrefer: code=503")
+		}
+	}
+	return requests
+}
+
+// Under /v1 and /__admin, the key is checked before anything else.
+func TestKeyIsCheckedFirst(t *testing.T) {
 	s := startServer(t)
 	for _, request := range []string{
 		"GET /v1", "GET /v1/pets/", "GET /v1/../v1/pets", "GET /%761/x", "GET /v1/pets/1?%zz",
@@ -1900,6 +1942,11 @@ func TestKey(t *testing.T) {
 		s.withKey("").expect(t, request+"\nX-Api-Key: "+testKey+"\nPrefer: code=503", missingKey)
 		s.withKey("wrong").expect(t, request+"\nPrefer: code=503", wrongKey)
 	}
+}
+
+// The key must be the Bearer credential of the only Authorization header.
+func TestAuthorization(t *testing.T) {
+	s := startServer(t)
 	for _, tt := range []struct{ authorization, want string }{
 		{authorization: "", want: missingKey},
 		{authorization: "Bearer", want: missingKey},
@@ -1914,6 +1961,11 @@ func TestKey(t *testing.T) {
 	} {
 		s.expect(t, "GET /v1/pets\nAuthorization: "+tt.authorization, tt.want)
 	}
+}
+
+// Three paths need no key, and do not look at a wrong one.
+func TestPathsWithoutKey(t *testing.T) {
+	s := startServer(t)
 	for _, tt := range []struct{ path, body string }{
 		{path: "/healthz", body: `{"status":"ok"}` + "\n"},
 		{path: "/openapi.json", body: string(openAPI)},
@@ -2002,24 +2054,29 @@ func TestClonesAreIndependent(t *testing.T) {
 	equal(t, "the number of pets in the map of the seed", len(seed.pets), 3)
 }
 
-// An integer has the form of JSON. A message shows 40 characters of what was
-// given.
-func TestParseInteger(t *testing.T) {
+// An integer must have the form that JSON requires. The message for any other
+// text shows it.
+func TestParseIntegerErrors(t *testing.T) {
 	message := func(given string) string {
 		_, err := parseInteger(codeInvalidBody, "x", given, math.MinInt64, math.MaxInt64)
 		return fmt.Sprint(err)
 	}
-	forty := strings.Repeat("😀", 40)
 	for _, given := range []string{
 		"1.0", "1.5", "4e2", "+1", "01", "-01", "1_0", "0x1", "1-", "-", "ten", "[1]",
-		`"1"`, "५", forty,
+		`"1"`, "५", strings.Repeat("😀", 40),
 	} {
 		equal(t, "the error for "+given, message(given), "x is "+given+"; it must be an integer")
 	}
 	const tooLarge = "9223372036854775808"
 	equal(t, "the error for "+tooLarge, message(tooLarge), "x is "+tooLarge+
 		"; it must be an integer from -9223372036854775808 to 9223372036854775807")
-	equal(t, "41 characters, shortened", shorten(forty+"x"), forty+"…")
+}
+
+// A message shows up to 40 characters of what was given.
+func TestShorten(t *testing.T) {
+	forty := strings.Repeat("😀", 40)
+	equal(t, "40 characters", shorten(forty), forty)
+	equal(t, "41 characters", shorten(forty+"x"), forty+"…")
 }
 
 // Each query parameter has an effect, and the bounds and the default that
@@ -2031,7 +2088,9 @@ func TestParameters(t *testing.T) {
 		"code": "503", "delay": "1", "answer-delay": "1", "retry-after": "1",
 		"operation": "createPet", "skip": "1", "times": "1",
 	}
-	for pattern, op := range readOpenAPI(t).operations {
+	api := readOpenAPI(t)
+	for _, pattern := range keys(api.operations) {
+		op := api.operations[pattern]
 		for _, p := range op.Parameters {
 			if p.In != "query" || p.Name == "total" { // for total, see TestJournalTotal
 				continue
@@ -2205,10 +2264,10 @@ func TestParsePet(t *testing.T) {
 			want: `categoryId is "1"` + wantInt64},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			members, err := parseObject("it", []byte(tt.body))
+			parsed, err := parseObject("it", []byte(tt.body))
 			var p NewPet
 			if err == nil {
-				p, err = parsePet(members)
+				p, err = parsePet(parsed)
 			}
 			got := string(encodeJSON(p))
 			if err != nil {
@@ -2225,24 +2284,24 @@ func FuzzCreate(f *testing.F) {
 	nested := strings.Repeat("[", 9999) + strings.Repeat("]", 9999)
 	f.Add([]byte(`{"name":"\ud800","name":"","categoryId":-0,"status":"s\u006fld","x":` +
 		nested + "}"))
-	f.Add(encodeJSON(readOpenAPI(f).newPet(f))) // has all members
+	f.Add(encodeJSON(readOpenAPI(f).newPet(f))) // a pet with all members
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var members map[string]any
+		var expected map[string]any
 		dec := json.NewDecoder(bytes.NewReader(body))
 		dec.UseNumber()
-		dec.Decode(&members)
-		name, isString := members["name"].(string)
-		number, _ := members["categoryId"].(json.Number)
+		dec.Decode(&expected)
+		name, isString := expected["name"].(string)
+		number, _ := expected["categoryId"].(json.Number)
 		category, categoryErr := number.Int64()
-		status, isGiven := members["status"]
+		status, isGiven := expected["status"]
 		word, _ := status.(string)
 		isValid := json.Valid(body) && utf8.Valid(body) && isString && categoryErr == nil &&
 			(!isGiven || slices.Contains(statuses[1:], word))
 
-		object, err := parseObject("the body", body)
+		parsed, err := parseObject("the body", body)
 		var p NewPet
 		if err == nil {
-			p, err = parsePet(object)
+			p, err = parsePet(parsed)
 		}
 		equal(t, fmt.Sprintf("%q is accepted", body), err == nil, isValid)
 		if isValid {
@@ -2273,7 +2332,7 @@ func TestPathsAndMethods(t *testing.T) {
 		_, path, _ := strings.Cut(exampleOf(rt.pattern), " ")
 		paths[path] = true
 	}
-	for path := range paths {
+	for _, path := range keys(paths) {
 		s.expect(t, "BREW "+path+"?%zz {}", refused+allow(path))
 	}
 	for _, method := range []string{"PATCH", "get"} {
@@ -2293,20 +2352,20 @@ func TestPathsAndMethods(t *testing.T) {
 
 // allow returns the header Allow for a path, from the routes.
 func allow(path string) string {
-	var methods []string
+	var allowed []string
 	for _, rt := range routes {
 		method, pattern, _ := strings.Cut(strings.TrimSuffix(rt.pattern, "{$}"), " ")
 		pattern = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(pattern, "*")
 		if ok, _ := filepath.Match(pattern, path); !ok {
 			continue
 		}
-		methods = append(methods, method)
+		allowed = append(allowed, method)
 		if method == "GET" {
-			methods = append(methods, "HEAD")
+			allowed = append(allowed, "HEAD")
 		}
 	}
-	slices.Sort(methods)
-	return strings.Join(slices.Compact(methods), ", ")
+	slices.Sort(allowed)
+	return strings.Join(slices.Compact(allowed), ", ")
 }
 
 // A route such as GET /v1/pets/test can be added without a conflict.
@@ -2355,8 +2414,8 @@ func TestErrorOrder(t *testing.T) {
 	}
 }
 
-// A body must be JSON in UTF-8, if its headers say what it is. Without a body,
-// these headers do not matter.
+// A body is refused if its headers say that it is not JSON in UTF-8. Without a
+// body, these headers do not matter.
 func TestContentTypes(t *testing.T) {
 	s := startServer(t)
 	for _, tt := range []struct {
@@ -2437,7 +2496,8 @@ func TestRawHTTP(t *testing.T) {
 			send: "PUT /" + headers + "Content-Length: 300000\n\n" + long,
 			want: []string{tooLarge}},
 		{name: "headers of 64 KiB",
-			send: get + "X: " + long[:maxHeaders-200] + "\n" + last, want: []string{"200 []" + closing}},
+			send: get + "X: " + long[:maxHeaders-200] + "\n" + last,
+			want: []string{"200 []" + closing}},
 		{name: "headers over 64 KiB",
 			send: get + "X: " + long[:maxHeaders] + "\n\n",
 			want: []string{"431 431 Request Header Fields Too Large" + closing +
@@ -2469,7 +2529,8 @@ func TestRawHTTP(t *testing.T) {
 	}
 }
 
-// Slow headers close the connection, and a slow body is a 408, which uses up no
+// If the headers of a request do not arrive in time, the connection is closed.
+// If the body does not, the response is a 408, and the request does not use up a
 // fault.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
@@ -2477,8 +2538,8 @@ func TestTimeouts(t *testing.T) {
 		srv.ReadHeaderTimeout = 2 * time.Second
 		srv.ReadTimeout = 2 * time.Second
 	})
-	const fault = `200 {"code":"503","times":1,"matched":0,"applied":0}`
-	s.expect(t, "PUT /__admin/fault?code=503&times=1", fault)
+	const unused = `200 {"code":"503","times":1,"matched":0,"applied":0}`
+	s.expect(t, "PUT /__admin/fault?code=503&times=1", unused)
 	nothing := s.connect(t)
 	list := s.send(t, "GET /v1/pets\nContent-Length: 3")
 	get := s.send(t, "GET /v1/pets/1\nContent-Length: 3") // without the headers of getPet
@@ -2486,7 +2547,7 @@ func TestTimeouts(t *testing.T) {
 	nothing.read().check(t, "no headers", connClosed)
 	list.read().check(t, "no body of a list", timeout)
 	get.read().check(t, "no body of a get", timeout)
-	s.expect(t, "GET /__admin/fault", fault)
+	s.expect(t, "GET /__admin/fault", unused)
 }
 
 // The delays of a fault may take longer than a request may take to arrive.
@@ -2525,8 +2586,8 @@ func TestServerLimits(t *testing.T) {
 	}
 }
 
-// A bug is a 500, be it a panic or an error that is not an Error. Only the log
-// shows what it is.
+// A panic, or an error that is not an Error, is a bug. The response is a 500, and
+// only the log has the details.
 func TestBugs(t *testing.T) {
 	secret := errors.New("open /secret: permission denied")
 	const bug500 = "500 internal_server_error: the service has a bug; its log has the details"
@@ -2577,7 +2638,7 @@ func TestBugs(t *testing.T) {
 }
 
 // A full store refuses creates with a 507, and refuses a seed. Everything else
-// goes on. Each pet counts as its JSON and petCost.
+// goes on. The size of a pet is the length of its JSON and petCost.
 func TestFullStore(t *testing.T) {
 	almostFull := newStore()
 	almostFull.size = maxSize - petCost - int64(len(pet1))
@@ -2637,9 +2698,10 @@ func TestCommandLine(t *testing.T) {
 		{args: "-latency 5", code: 2, want: `.*"5".*` + duration},
 		{args: "-seed no\n.json", code: 1,
 			want: ".*no .json: no such file or directory" + fileOfSeeds},
-		{args: "-stdin", key: "k k", code: 1, want: badKey},
-		{args: "-stdin", key: "k\x7f", code: 1, want: badKey},
-		{args: "-stdin", key: strings.Repeat("k", 4097), code: 1, want: badKey},
+		{args: "-stdin -addr 127.0.0.1:0", key: "k k", code: 1, want: badKey},
+		{args: "-stdin -addr 127.0.0.1:0", key: "k\x7f", code: 1, want: badKey},
+		{args: "-stdin -addr 127.0.0.1:0", key: strings.Repeat("k", 4097), code: 1,
+			want: badKey},
 		{args: "-addr ", code: 1, want: noAddr},
 		{args: "-addr :", code: 1, want: noAddr},
 		{args: "-addr 8081", code: 1, want: badAddr},
@@ -2667,13 +2729,13 @@ func TestHelp(t *testing.T) {
 	help := stderr.String()
 	matches(t, "the help", help, `(?s) at /,.*/openapi.*_API_KEY.*1 to 4096.*up to 30s.*`)
 	matches(t, "the help", help, `(?s)-addr host:port\n[^\n]*\(default "127\.0\.0\.1:8080"\)\n`)
-	for _, flag := range []string{
+	for _, line := range []string{
 		"-addr host:port", "-seed file", "-latency duration", "-stdin", "-log", "-version",
 	} {
-		matches(t, "the help", help, `\n  `+flag+`\n`)
+		matches(t, "the help", help, `\n  `+line+`\n`)
 	}
 	if strings.Contains(help, "(default true)") {
-		t.Errorf("the help has \"(default true)\": %s", help)
+		t.Errorf("the help contains \"(default true)\": %s", help)
 	}
 
 	// At a terminal, where the default of -log is true, the help is the same. What
@@ -2699,16 +2761,20 @@ func TestHelp(t *testing.T) {
 	equal(t, "the help at a terminal", atTerminal, help[:min(len(help), len(atTerminal))])
 }
 
-// -latency delays each request under /v1 with the key, and no other. The delay
-// of a fault is added. The fault is that of the time when the request arrived.
-func TestLatency(t *testing.T) {
-	slow := startServer(t, "-latency", "50ms")
+// The delay of a fault is added to -latency.
+func TestLatencyAndDelay(t *testing.T) {
+	s := startServer(t, "-latency", "50ms")
 	begin := time.Now()
-	slow.expect(t, "GET /v1/pets\nPrefer: delay=0.05", "200 []\nPreference-Applied: delay=0.05")
+	s.expect(t, "GET /v1/pets\nPrefer: delay=0.05", "200 []\nPreference-Applied: delay=0.05")
 	if took := time.Since(begin); took < 100*time.Millisecond {
 		t.Errorf("-latency 50ms and delay=0.05 took %v, want 100 ms or more", took)
 	}
+}
 
+// -latency delays only the requests under /v1 that have the key and a body that
+// is accepted. Any other request would fail this test after some time, as the
+// latency is an hour.
+func TestRequestsWithoutLatency(t *testing.T) {
 	svc := newTestService(nil)
 	svc.latency = time.Hour
 	s := startService(t, svc)
@@ -2726,15 +2792,21 @@ func TestLatency(t *testing.T) {
 	} {
 		s.expect(t, tt.request, tt.want)
 	}
-	equal(t, "the page", s.do(t, "GET /").status, 200)
-	equal(t, "the description", s.do(t, "GET /openapi.json").status, 200)
-	equal(t, "a preflight", s.do(t, "OPTIONS /v1/pets").status, 204)
+	equal(t, "the status of the page", s.do(t, "GET /").status, 200)
+	equal(t, "the status of the description", s.do(t, "GET /openapi.json").status, 200)
+	equal(t, "the status of a preflight", s.do(t, "OPTIONS /v1/pets").status, 204)
+}
 
-	s.expect(t, "POST /__admin/reset", "204")
+// A request gets the fault that stands when it arrives, and not the one that
+// stands after -latency. The end of a fault does not end the latency.
+func TestFaultIsChosenBeforeLatency(t *testing.T) {
+	svc := newTestService(nil)
+	svc.latency = time.Hour
+	s := startService(t, svc)
 	s.do(t, "PUT /__admin/fault?code=418")
 	conn := s.send(t, "GET /v1/pets")
 	s.waitMatched(t, 1)
-	s.do(t, "PUT /__admin/fault?code=503") // which does not end the latency
+	s.do(t, "PUT /__admin/fault?code=503")
 	s.expect(t, "GET /__admin/requests", emptyJournal)
 	s.expect(t, "POST /__admin/reset", "204")
 	conn.read().check(t, "GET /v1/pets", teapot)
@@ -2757,7 +2829,8 @@ func TestServeFails(t *testing.T) {
 	}
 }
 
-// The service sets the garbage collector, unless GOGC or GOMEMLIMIT is set.
+// The service sets the garbage collector, unless GOGC or GOMEMLIMIT is set. The
+// settings are global, so this test must not be parallel.
 func TestCollectorSettings(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
@@ -2765,13 +2838,13 @@ func TestCollectorSettings(t *testing.T) {
 	stop()
 	const fromRuntime, limitFromRuntime = 77, 900 << 20
 	for _, tt := range []struct {
-		set       string // the environment variable that is set
-		gcPercent int
-		limit     int64
+		set     string // the environment variable that is set
+		percent int
+		limit   int64
 	}{
-		{set: "", gcPercent: 400, limit: memoryLimit},
-		{set: "GOGC", gcPercent: fromRuntime, limit: memoryLimit},
-		{set: "GOMEMLIMIT", gcPercent: 400, limit: limitFromRuntime},
+		{set: "", percent: 400, limit: memoryLimit},
+		{set: "GOGC", percent: fromRuntime, limit: memoryLimit},
+		{set: "GOMEMLIMIT", percent: 400, limit: limitFromRuntime},
 	} {
 		debug.SetGCPercent(fromRuntime)
 		debug.SetMemoryLimit(limitFromRuntime)
@@ -2783,14 +2856,14 @@ func TestCollectorSettings(t *testing.T) {
 		}
 		err := run(stopped, []string{"-addr", "127.0.0.1:0"}, getenv, nil, io.Discard, io.Discard)
 		equal(t, "the error", err, nil)
-		gcPercent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(-1)
-		equal(t, fmt.Sprintf("the GC percentage with %q set", tt.set), gcPercent, tt.gcPercent)
+		percent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(-1)
+		equal(t, fmt.Sprintf("the GC percentage with %q set", tt.set), percent, tt.percent)
 		equal(t, fmt.Sprintf("the memory limit with %q set", tt.set), limit, tt.limit)
 	}
 }
 
 // At a signal, the requests in flight are answered. A second signal ends the
-// process at once. SIGINT works even if it was ignored at the start, as it is
+// process immediately. SIGINT works even if it was ignored at the start, as it is
 // after "&" in a script.
 func TestSignals(t *testing.T) {
 	for _, tt := range []struct {
@@ -4552,7 +4625,9 @@ func randomSeed(random *rand.Rand) (m model, seed string) {
 	for range random.Intn(60) {
 		elements = append(elements, string(encodeJSON(add(1+random.Int63n(4)))))
 	}
-	random.Shuffle(len(elements), reflect.Swapper(elements))
+	random.Shuffle(len(elements), func(i, j int) {
+		elements[i], elements[j] = elements[j], elements[i]
+	})
 	for range 3 {
 		elements = append(elements, string(encodeJSON(add(1).NewPet)))
 	}
@@ -4615,40 +4690,40 @@ func getStep(m *model, random *rand.Rand) (request, want string) {
 	return fmt.Sprint("GET /v1/pets/", id), want + deprecated
 }
 
-// Long random sequences of all operations and resets do what the model does,
-// and the journal has them all.
+// Random sequences of operations and resets get the responses that the model
+// predicts, and the journal lists all requests.
 func TestModel(t *testing.T) {
 	for round := range 3 {
 		random := rand.New(rand.NewSource(int64(round)))
 		fromFile, file := randomSeed(random)
 		s := startServer(t, "-seed", tempFile(t, file))
 		m := fromFile
-		var journal []entry
+		var requests []entry
 		for step := 0; step < 1000 && !t.Failed(); step++ {
 			switch random.Intn(50) {
 			case 0:
 				s.expect(t, "POST /__admin/reset", "204")
-				m, journal = fromFile, nil
+				m, requests = fromFile, nil
 			case 1:
 				var seed string
 				m, seed = randomSeed(random)
 				s.expect(t, "POST /__admin/reset "+seed, "204")
-				journal = nil
+				requests = nil
 			case 2, 3:
-				s.expectJournal(t, journal...)
+				s.expectJournal(t, requests...)
 			default:
 				names := keys(modelSteps)
 				request, want := modelSteps[names[random.Intn(len(names))]](&m, random)
 				what := fmt.Sprintf("round %d, step %d: %s", round, step, request)
 				s.do(t, request).check(t, what, want)
-				journal = append(journal, entryOf(request, statusIn(want)))
+				requests = append(requests, entryOf(request, statusIn(want)))
 			}
 		}
 	}
 }
 
-// TestLong has what takes long or needs much memory: a million pets, a whole
-// stall and a whole wait for the journal.
+// TestLong contains the tests that take long or need much memory: a million pets,
+// a whole stall, and a whole wait for the journal. .ci/run selects it by its name.
 func TestLong(t *testing.T) {
 	if os.Getenv("PETSTORE_LONG") == "" {
 		t.Skip("PETSTORE_LONG is not set")
@@ -4680,7 +4755,7 @@ func TestLong(t *testing.T) {
 		conn := s.send(t, "GET /v1/pets\nPrefer: code=stall")
 		conn.SetDeadline(begin.Add(maxWait + patience))
 		s.do(t, "PUT /__admin/fault?code=stall")
-		s.do(t, "DELETE /__admin/fault") // which does not end it
+		s.do(t, "DELETE /__admin/fault") // does not end the stall of a Prefer header
 		conn.read().check(t, "a stall",
 			"200 ["+cutOff+"\nContent-Length: 3\nPreference-Applied: code=stall")
 		if took := time.Since(begin); took < maxWait {
@@ -4777,7 +4852,7 @@ func compareWithBare(b *testing.B, p *process, request string) {
 	b.ReportMetric(float64(used[0])/float64(max(used[1], 1)), "x-bare")
 }
 
-// serveBare runs the bare server, which has the same response for all requests.
+// serveBare runs the bare server, which sends the same response to all requests.
 func serveBare() error {
 	var header http.Header
 	if err := json.Unmarshal([]byte(os.Getenv("PETSTORE_TEST_HEADER")), &header); err != nil {
@@ -4818,12 +4893,12 @@ func equal[T any](t testing.TB, what string, got, want T) {
 	} else {
 		gotText, wantText = inGo(got), inGo(want)
 	}
-	t.Errorf("%s\n got %s\nwant %s", heading(what), gotText, wantText)
+	t.Errorf("%s\n got %s\nwant %s", subject(what), gotText, wantText)
 }
 
-// heading returns what a failure is about, for the lines above got and want. A
+// subject returns what a failure is about, for the lines above got and want. A
 // colon after a request would read as a part of it.
-func heading(what string) string {
+func subject(what string) string {
 	if len(what) > 500 {
 		what = what[:500] + "…"
 	}
@@ -4867,7 +4942,7 @@ func inGo(v any) string {
 func matches(t testing.TB, what, got, pattern string) {
 	t.Helper()
 	if !regexp.MustCompile(pattern).MatchString(got) {
-		t.Errorf("%s\n got %.3000q\nwant a match of %s", heading(what), got, pattern)
+		t.Errorf("%s\n got %.3000q\nwant a match of %s", subject(what), got, pattern)
 	}
 }
 
@@ -4892,10 +4967,10 @@ func sameNames(t testing.TB, what string, list []string, otherWhat string, other
 // testServer is a running petstore, and a client of it.
 type testServer struct {
 	addr   string           // host:port
-	key    string           // that the client sends; empty for none
+	key    string           // the API key that the client sends, or empty for none
 	idle   chan *connection // connections that are kept alive; nil to keep none
-	stderr *lockedBuffer    // what the service has written there, with startServer
-	stop   func()           // stops the service and waits for its end, with startServer
+	stderr *lockedBuffer    // standard error of the service; nil with startService
+	stop   func()           // stops the service and waits for its end; nil unless startServer was used
 }
 
 // newTestServer returns the client of a service. It closes its connections when
@@ -4999,7 +5074,8 @@ func (s *testServer) send(t testing.TB, request string) *connection {
 	return c
 }
 
-// sendRaw is send for a text that is sent as it is, but with CR LF for each LF.
+// sendRaw sends a text on a new connection, as send does. It changes nothing in
+// the text, except that it replaces each LF with CR LF.
 func (s *testServer) sendRaw(t testing.TB, text string) *connection {
 	t.Helper()
 	c := s.connect(t)
@@ -5058,8 +5134,8 @@ func (c *connection) write(text string) {
 type response struct {
 	status int // 0 if there was no response
 	header http.Header
-	body   string // what was read of it, if there is an error
-	err    error  // of reading; nil for a whole response
+	body   string // if err is not nil, the part that was read
+	err    error  // of connecting or reading; nil for a whole response
 	closes bool   // whether the service closes the connection after it
 }
 
@@ -5069,7 +5145,7 @@ func (c *connection) read() response {
 	if err != nil {
 		return response{err: err}
 	}
-	if resp.TransferEncoding != nil { // which ReadResponse has removed from the headers
+	if resp.TransferEncoding != nil { // ReadResponse has removed it from the headers
 		resp.Header["Transfer-Encoding"] = resp.TransferEncoding
 	}
 	body, err := io.ReadAll(resp.Body)
@@ -5195,7 +5271,7 @@ func (r response) check(t testing.TB, what, want string) {
 	if max(len(got), len(want)) > 2*longText {
 		got, want = excerpts(got, want)
 	}
-	t.Errorf("%s\n got %s\nwant %s", heading(what), got, want)
+	t.Errorf("%s\n got %s\nwant %s", subject(what), got, want)
 }
 
 // statusIn returns the status of the text of a response, or 0 if it has none.
@@ -5289,7 +5365,7 @@ func (s *testServer) waitMatched(t testing.TB, n int) {
 }
 
 // endFault ends the standing fault in one of four ways: reset, stop, delete or
-// replace. A stop closes stopping, which the service has.
+// replace. A stop closes stopping, the channel of the service.
 func endFault(t testing.TB, s *testServer, end string, stopping chan struct{}) {
 	t.Helper()
 	switch end {
@@ -5324,13 +5400,17 @@ type command struct {
 	stdin io.Reader // for -stdin
 }
 
-// run runs the command and returns its exit code.
+// run runs the command and returns its exit code. Without stdin, the standard
+// input is empty.
 func (c command) run(ctx context.Context, stdout, stderr io.Writer) int {
 	getenv := func(name string) string {
 		if name == "PETSTORE_API_KEY" {
 			return c.key
 		}
 		return ""
+	}
+	if c.stdin == nil {
+		c.stdin = strings.NewReader("")
 	}
 	return report(run(ctx, c.args, getenv, c.stdin, stdout, stderr), stderr)
 }
@@ -5367,11 +5447,13 @@ func (c command) start(t testing.TB) *testServer {
 }
 
 // expectExit runs a command that does not serve, and compares its standard error
-// with a regular expression.
+// with a regular expression. A command that does serve stops immediately.
 func (c command) expectExit(t testing.TB, code int, wantStdout, wantStderr string) {
 	t.Helper()
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
 	var stdout, stderr lockedBuffer
-	got := within(t, "the end", func() int { return c.run(context.Background(), &stdout, &stderr) })
+	got := within(t, "the end", func() int { return c.run(stopped, &stdout, &stderr) })
 	equal(t, fmt.Sprintf("the exit code of petstore %q", c.args), got, code)
 	equal(t, "stdout", stdout.String(), wantStdout)
 	matches(t, "stderr", stderr.String(), "^"+wantStderr+"$")
@@ -5491,7 +5573,8 @@ func (w monitoredWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController flush the inner ResponseWriter.
 func (w monitoredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// addRoute adds a route to the services that start before the test ends.
+// addRoute adds a route to the services that start before the test ends. It
+// changes a global variable, so a test that calls it must not be parallel.
 func addRoute(t testing.TB, rt route) {
 	all := routes
 	t.Cleanup(func() { routes = all })
@@ -5512,9 +5595,12 @@ func (s *testServer) waitClosed(t testing.TB) {
 }
 
 // TestMain runs the test binary as the program, for startProcess and for the
-// examples, or as one of two other programs.
+// examples, or as one of two other programs. For the tests, it changes the local
+// time zone and the number of parallel tests. Both are global, so a test that
+// changed them itself must not be parallel.
 func TestMain(m *testing.M) {
-	time.Local = time.FixedZone("east", 9*60*60) // so that a local time in the journal is found
+	// With UTC as the local time zone, a local time in the journal would look right.
+	time.Local = time.FixedZone("east", 9*60*60)
 	switch os.Getenv("PETSTORE_TEST_CHILD") {
 	case "petstore":
 		main()
@@ -5526,10 +5612,11 @@ func TestMain(m *testing.M) {
 		code := report(err, os.Stderr)
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
-		fmt.Fprintln(os.Stderr, "bytes of memory:", stats.Sys) // which never shrinks
+		fmt.Fprintln(os.Stderr, "bytes of memory:", stats.Sys) // Sys never shrinks
 		os.Exit(code)
 	}
-	flag.Set("test.parallel", "8") // unless -parallel is given: most parallel tests only wait
+	// Most parallel tests only wait. The flag -parallel takes precedence.
+	flag.Set("test.parallel", "8")
 	flag.Parse()
 	os.Exit(m.Run())
 }
@@ -5542,8 +5629,8 @@ type process struct {
 	stdout *bufio.Reader
 }
 
-// petstoreCommand returns the command of such a process, which is not started
-// yet.
+// petstoreCommand returns a command that runs the program in a process of its
+// own. It does not start the command.
 func petstoreCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(os.Environ(), "PETSTORE_TEST_CHILD=petstore", "PETSTORE_API_KEY="+testKey)
@@ -5551,8 +5638,8 @@ func petstoreCommand(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// startProcess starts a command of petstoreCommand, and waits for its base URL.
-// The standard input of the process stays open.
+// startProcess starts a command that petstoreCommand has returned, and waits for
+// its base URL. The standard input of the process stays open.
 func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
 	if _, err := cmd.StdinPipe(); err != nil {
@@ -5619,7 +5706,8 @@ func receive[T any](t testing.TB, what string, c <-chan T) T {
 }
 
 // eventually waits until a condition is true, and fails the test if that takes
-// too long. It is for conditions that nothing announces.
+// too long. It checks the condition every millisecond, so it is only for
+// conditions that no event announces.
 func eventually(t testing.TB, condition string, isTrue func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !isTrue(); time.Sleep(time.Millisecond) {
