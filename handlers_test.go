@@ -42,10 +42,10 @@ import (
 //	s := startServer(t)
 //	s.expect(t, "GET /v1/pets\nPrefer: delay=0", "200 []\nPreference-Applied: delay=0")
 //
-// The first line of a request has the method, the target and the body, and that
-// of a response has the status and the body. Headers follow. The details are at
-// testServer.format, response.String and response.check, among the helpers at
-// the end of the file.
+// The first line of a request consists of the method, the target and the body,
+// and that of a response of the status and the body. Headers follow. For the
+// details, see testServer.format, response.String and response.check, among the
+// helpers at the end of the file.
 
 // Requests and responses that many tests have in common.
 const (
@@ -82,7 +82,8 @@ const (
 	emptyJournal = `200 {"requests":[\n],"meta":{"total":0}}`
 )
 
-// What tests of the largest body have in common.
+// The parts of requests and responses that have to do with a body that is one
+// byte too large.
 var (
 	overMaxBody   = strings.Repeat("x", maxBody+1)                    // a body
 	lengthTooLong = fmt.Sprintf("\nContent-Length: %d", maxBody+1)    // a header
@@ -384,7 +385,7 @@ func testExample(t *testing.T, passes string, args ...string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = examples
-	cmd.WaitDelay = patience // petstore has the standard error of the program until it ends
+	cmd.WaitDelay = patience // petstore holds the standard error of the program until it ends
 	cmd.Env = append(os.Environ(), "TMPDIR="+root, "no_proxy=127.0.0.1",
 		"FIFO="+fifo, "SELF="+os.Args[0], "PETSTORE_TEST_CHILD=petstore")
 	output, err := cmd.CombinedOutput()
@@ -408,8 +409,8 @@ const (
 	halfError = `400 {"code":"invalid_body","message":"name is m` + cutOff + "\nContent-Length: 86"
 )
 
-// faultRequests has the requests of faultTests by their names. The refused create
-// is a pet without a name.
+// faultRequests are the requests of faultTests, by their names. The refused
+// create is refused because the pet lacks a name.
 var faultRequests = map[string]string{
 	"list":           "GET /v1/pets",
 	"head":           "HEAD /v1/pets",
@@ -427,8 +428,8 @@ const (
 	gatewayAnswer = gateway + "\n"
 )
 
-// faultTests has what each of faultCodes, and one status, does to the requests
-// to a store with pet1.
+// faultTests lists what each of faultCodes, and one status, does to each of
+// faultRequests. The store holds pet1.
 var faultTests = []struct {
 	code    string
 	request string // a key of faultRequests
@@ -465,7 +466,8 @@ var faultTests = []struct {
 	{code: "truncate", request: "refused create", want: halfError,
 		answer: refusedAnswer, err: refusedError},
 
-	// A HEAD has no half of a body, but the same silence.
+	// The response to HEAD has no body that could be halved. The client waits for
+	// as long as for the second half.
 	{code: "stall", request: "list", want: halfList, held: true, answer: listAnswer},
 	{code: "stall", request: "head", want: connClosed, held: true, answer: listAnswer},
 	{code: "stall", request: "create", want: halfPet2, held: true,
@@ -473,7 +475,7 @@ var faultTests = []struct {
 	{code: "stall", request: "refused create", want: halfError, held: true,
 		answer: refusedAnswer, err: refusedError},
 
-	// A HEAD has no body that could be sent in pieces.
+	// The response to HEAD has no body that could be sent in pieces.
 	{code: "drip", request: "list", want: list1, held: true, answer: listAnswer},
 	{code: "drip", request: "head", want: "200", answer: listAnswer},
 	{code: "drip", request: "create", want: created2, held: true,
@@ -578,7 +580,7 @@ func TestHeldAnswers(t *testing.T) {
 					t.Fatal(err)
 				}
 				if mon.hasReturned() {
-					t.Fatalf("request:\n%s\n got %s\nwant a handler that waits after the first part",
+					t.Fatalf("request:\n%s\n got %s\nwant a handler that waits",
 						request, conn.read())
 				}
 				endFault(t, s, tt.end, stopping)
@@ -1236,9 +1238,9 @@ func TestSeedAndReset(t *testing.T) {
 		`petstore: \S+pets.json: pet 1: the pet is 5; it must be a JSON object, such as .*\n`)
 }
 
-// Concurrent resets end each world once. If two of them ended the same one, its
-// channel done would be closed twice. That is a panic, which is answered with a
-// 500.
+// Concurrent resets end each world once. Two resets that ended the same world
+// would both close its channel done. The second close would panic, and the
+// response would be a 500.
 func TestResetConcurrent(t *testing.T) {
 	handler := newTestService(nil).handler()
 	concurrently(16, func(int) {
@@ -1657,8 +1659,8 @@ func TestJournalFormat(t *testing.T) {
 	s.expect(t, "GET /__admin/requests", emptyJournal)
 }
 
-// The journal keeps the last 1,000 requests, and 4 MiB of them to the byte. A slice
-// that all returns is not changed by a later add.
+// The journal keeps the last 1,000 requests, and 4 MiB of them to the byte. A
+// slice that all returns is not changed by a later add.
 func TestJournalBounds(t *testing.T) {
 	var j journal
 	for i := range maxJournal + 3 {
@@ -2018,8 +2020,9 @@ func TestPaging(t *testing.T) {
 	}
 }
 
-// Goroutines that add pets concurrently get an id each that no other has, and
-// no pet is lost. Requests over HTTP would not come as close together.
+// When goroutines add pets concurrently, each id is used once, and no pet is
+// lost. The store is called directly, as requests over HTTP would not come as
+// close together.
 func TestAddConcurrent(t *testing.T) {
 	const clients, each = 8, 2000
 	pets := newStore()
@@ -2119,7 +2122,7 @@ func TestParameters(t *testing.T) {
 
 			without, with := s.do(t, base).body, send(values[p.Name])
 			if with.status != 200 || with.body == without {
-				t.Errorf("%s%s=%s: got %s\nwant 200 and another body than without it",
+				t.Errorf("%s%s=%s:\n got %.500s\nwant 200 and another body than without it",
 					base, p.Name, values[p.Name], with)
 			}
 			if standard := p.Schema.Default; standard != nil {
@@ -2682,8 +2685,8 @@ func TestFullStore(t *testing.T) {
 
 // The process: flags, output and its end.
 
-// A command line that is wrong ends with one line on standard error, which says
-// what is right.
+// A wrong command line makes the program print one line on standard error, with
+// what would be right, and exit with 1 or 2.
 func TestCommandLine(t *testing.T) {
 	const (
 		hint        = "; -h lists the flags"
@@ -2695,33 +2698,42 @@ func TestCommandLine(t *testing.T) {
 	)
 	other := startServer(t)
 	for _, tt := range []struct {
+		name string
 		key  string
 		args string // separated by spaces
 		code int
 		want string // a regular expression
 	}{
-		{args: "-x\ny", code: 2, want: ".*-x y" + hint},
-		{args: "-stray\u009bK\x7fx", code: 2, want: ".*-stray K x" + hint},
-		{args: "-stdin stray\r\none", code: 2,
+		{name: "unknown flag", args: "-x\ny", code: 2, want: ".*-x y" + hint},
+		{name: "control characters in a flag", args: "-stray\u009bK\x7fx", code: 2,
+			want: ".*-stray K x" + hint},
+		{name: "argument", args: "-stdin stray\r\none", code: 2,
 			want: "unexpected argument stray one" + hint},
-		{args: "-version stray", code: 2, want: "unexpected argument stray" + hint},
-		{args: "-log=perhaps", code: 2, want: ".*perhaps.*: it must be true or false" + hint},
-		{args: "-latency -1ns", code: 2, want: ".*-1ns.*" + duration},
-		{args: "-latency 30.001s", code: 2, want: ".*30.001s.*" + duration},
-		{args: "-latency 5", code: 2, want: `.*"5".*` + duration},
-		{args: "-seed no\n.json", code: 1,
+		{name: "argument after -version", args: "-version stray", code: 2,
+			want: "unexpected argument stray" + hint},
+		{name: "-log", args: "-log=perhaps", code: 2,
+			want: ".*perhaps.*: it must be true or false" + hint},
+		{name: "negative -latency", args: "-latency -1ns", code: 2, want: ".*-1ns.*" + duration},
+		{name: "large -latency", args: "-latency 30.001s", code: 2,
+			want: ".*30.001s.*" + duration},
+		{name: "-latency without a unit", args: "-latency 5", code: 2, want: `.*"5".*` + duration},
+		{name: "no such seed", args: "-seed no\n.json", code: 1,
 			want: ".*no .json: no such file or directory" + fileOfSeeds},
-		{args: "-stdin -addr 127.0.0.1:0", key: "k k", code: 1, want: badKey},
-		{args: "-stdin -addr 127.0.0.1:0", key: "k\x7f", code: 1, want: badKey},
-		{args: "-stdin -addr 127.0.0.1:0", key: strings.Repeat("k", 4097), code: 1,
+		{name: "space in the key", args: "-stdin -addr 127.0.0.1:0", key: "k k", code: 1,
 			want: badKey},
-		{args: "-addr ", code: 1, want: noAddr},
-		{args: "-addr :", code: 1, want: noAddr},
-		{args: "-addr 8081", code: 1, want: badAddr},
-		{args: "-addr 192.0.2.1:80", code: 1, want: badAddr}, // an address of no machine (RFC 5737)
-		{args: "-addr " + other.addr, code: 1, want: ".*" + other.addr + badAddr},
+		{name: "control character in the key", args: "-stdin -addr 127.0.0.1:0", key: "k\x7f",
+			code: 1, want: badKey},
+		{name: "long key", args: "-stdin -addr 127.0.0.1:0", key: strings.Repeat("k", 4097),
+			code: 1, want: badKey},
+		{name: "empty -addr", args: "-addr ", code: 1, want: noAddr},
+		{name: "-addr of a colon", args: "-addr :", code: 1, want: noAddr},
+		{name: "-addr without a colon", args: "-addr 8081", code: 1, want: badAddr},
+		{name: "-addr of another machine", args: "-addr 192.0.2.1:80", code: 1,
+			want: badAddr}, // an address of no machine (RFC 5737)
+		{name: "-addr in use", args: "-addr " + other.addr, code: 1,
+			want: ".*" + other.addr + badAddr},
 	} {
-		t.Run(fmt.Sprintf("%s %.9s", tt.args, tt.key), func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			c := command{key: tt.key, args: strings.Split(tt.args, " ")}
 			c.expectExit(t, tt.code, "", "petstore: "+tt.want+"\n")
 		})
@@ -4735,8 +4747,9 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestLong contains the tests that take long or need much memory: a million pets,
-// a whole stall, and a whole wait for the journal. .ci/run selects it by its name.
+// TestLong contains the tests that take long or need much memory: a million
+// pets, a whole stall, and a whole wait for the journal. .ci/run selects it by
+// its name.
 func TestLong(t *testing.T) {
 	if os.Getenv("PETSTORE_LONG") == "" {
 		t.Skip("PETSTORE_LONG is not set")
@@ -4789,7 +4802,7 @@ func TestLong(t *testing.T) {
 }
 
 // proc returns the number that a group of a regular expression matches in a
-// file of the process in /proc, which only Linux has.
+// file of the process in /proc. It skips the test where there is no /proc.
 func (p *process) proc(t testing.TB, file, pattern string) int {
 	t.Helper()
 	name := fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file)
@@ -5629,7 +5642,7 @@ func TestMain(m *testing.M) {
 	case "bare":
 		fmt.Fprintln(os.Stderr, serveBare())
 		os.Exit(1)
-	case "memory": // the program, which then prints how much memory it has used
+	case "memory": // the program, and then a line with the memory that it has used
 		err := run(context.Background(), os.Args[1:], os.Getenv, nil, os.Stdout, os.Stderr)
 		code := report(err, os.Stderr)
 		var stats runtime.MemStats
@@ -5702,8 +5715,8 @@ func (p *process) expectExit(t testing.TB, want string) {
 // Helpers: waiting.
 
 // patience is how long a test waits for what must happen. Only a failing test
-// waits that long. It is shorter than maxWait, so that a wait of the service
-// which should have ended early fails the test.
+// waits that long. It is shorter than maxWait, so that a test fails if a wait of
+// the service should have ended early, but did not.
 const patience = 25 * time.Second
 
 // within returns what f returns, and fails the test if that takes too long. It
