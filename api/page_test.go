@@ -247,6 +247,7 @@ func testAimedFault(p *page) {
 	// unless another aim is chosen.
 	const aim = `$("[name=operation]").value + " " + $("[name=skip]").value`
 	p.send("PUT /__admin/fault?code=500&operation=getPet&skip=1", "")
+	p.waitText("#result", "Changed by another client at ")
 	p.waitText("#detail", "getPet only")
 	p.waitValue(aim, "getPet 1")
 	p.click("Hang up")
@@ -263,15 +264,23 @@ func testListOfCodes(p *page) {
 	p.fill("Code", "503, lost ,429")
 	p.click("Set")
 	p.waitText("#bar.active #headline", "Fault: 503, then lost, then 429")
-	p.waitText("#detail", "next is 503 · 3 left")
+	p.waitText("#detail", "3 left")
 	p.send("GET /v1/pets", "")
-	p.waitText("#detail", "next is lost · 2 left")
+	p.waitText("#bar.active #headline", "Fault: lost, then 429")
+	p.waitText("#detail", "2 left")
 	p.send("GET /v1/pets", "")
-	p.waitText("#detail", "next is 429 · 1 left")
+	p.waitText("#bar.active #headline", "Fault: 429")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.used #headline", "Used up: 503, then lost, then 429")
 	p.waitText("#count", "3 of 3 requests")
 	p.waitRows("GET 429 /v1/pets code=429", "GET no answer /v1/pets code=lost", "GET 503 /v1/pets code=503")
+
+	// A long list fits the bar.
+	p.eval("window.height = box(bar).height")
+	p.fill("Code", strings.Repeat("503,", 3)+strings.Repeat("lost,429,", 20)+"500")
+	p.click("Set")
+	p.waitText("#headline", "Fault: 503 ×3, then lost, then 429, then lost")
+	p.waitValue("box(bar).height - height", 0)
 
 	p.fill("Times", "2")
 	p.click("Set")
@@ -284,8 +293,12 @@ func testFaultErrors(p *page) {
 	p.click("Set")
 	p.waitText("#fieldError", "Give a code or a delay.")
 	p.waitValue(`$("[name=code]").ariaInvalid`, "true")
+	p.fill("Filter", "a")
+	p.waitText("#fieldError", "Give a code or a delay.")
+	p.fill("Filter", "")
 	p.fill("Delay", "-1")
 	p.waitHidden("#fieldError")
+	p.waitHidden("#result")
 	p.waitValue(`$$("[aria-invalid]").length`, 0)
 
 	p.click("Set")
@@ -458,7 +471,8 @@ func testManyPets(p *page) {
 }
 
 func testRows(p *page) {
-	p.send("GET /v1/pets?stauts=sold", "")
+	p.send("GET /v1/pets?stauts=sold", "",
+		"User-Agent: Mozilla/5.0 (X11) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0 Safari/537.36")
 	p.send("POST /v1/pets", `{"Name":1,`+pet[1:], "User-Agent: shop/2.1")
 	p.send("GET /v1/store/orders", "")
 	p.send("GET /v1/pets?limit=<b>x</b>"+strings.Repeat("x", 300), "")
@@ -467,12 +481,12 @@ func testRows(p *page) {
 		p.send("POST /v1/pets", pet, "Prefer: code="+code)
 	}
 	p.waitRows(
-		"POST 502 /v1/pets code=html",
-		"POST 201, half /v1/pets code=stall",
-		"POST 201, half /v1/pets code=truncate",
-		"POST no answer /v1/pets code=lost",
-		"POST no answer /v1/pets code=hangup",
-		"POST 503 /v1/pets code=503",
+		"POST 502 /v1/pets Prefer: code=html",
+		"POST 201, half /v1/pets Prefer: code=stall",
+		"POST 201, half /v1/pets Prefer: code=truncate",
+		"POST no answer /v1/pets Prefer: code=lost",
+		"POST no answer /v1/pets Prefer: code=hangup",
+		"POST 503 /v1/pets Prefer: code=503",
 		"POST 401 /v1/pets this is not the API key",
 		"GET 400 /v1/pets?limit=<b>x</b>"+strings.Repeat("x", 177)+"… limit is",
 		"GET 501 /v1/store/orders the contract",
@@ -480,8 +494,8 @@ func testRows(p *page) {
 		"GET 200 /v1/pets?stauts=sold ignored: stauts",
 	)
 	p.waitText("#list li:nth-child(10) .sent", `{"Name":1,`+pet[1:])
-	p.resize(1440, 900)
 	p.waitText("#list li:nth-child(10) .agent", "shop/2.1")
+	p.waitText("#list li:nth-child(11) .agent", "Chrome/120")
 	p.waitValue(`$$(".injected .reason").length`, 0) // it would repeat the tag
 
 	// A reason that the fault has not made is shown beside it.
@@ -508,8 +522,7 @@ func testDetails(p *page) {
 	for _, tt := range []struct{ row, want string }{
 		{row: "POST 400", want: `Sent body {"name":` + markup + ` Sent headers POST /v1/pets?x=%20y`},
 		{row: "POST 401", want: "Sent body It was not kept. Sent headers POST /v1/pets"},
-		{row: "code=hangup", want: "Answer There was none. Repeat it"},
-		{row: "code=hangup", want: "Sent body " + pet + " Sent headers"},
+		{row: "code=hangup", want: "Answer There was none. Sent body " + pet},
 		{row: "code=lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex", "categoryId": 7 }`},
 		{row: "code=lost", want: "X-Name: " + markup},
 		{row: "code=stall", want: `Answer 201, of which the client got half { "id": 2, "name": "Rex", "categoryId": 7 }`},
@@ -517,7 +530,7 @@ func testDetails(p *page) {
 		{row: "code=html", want: "Repeat it curl -i -X 'GET' -H 'Authorization: Bearer " + key},
 		{row: "POST 201 /v1/pets?long", want: "Answer 201, its first 1,000 bytes"},
 		{row: "POST 201 /v1/pets?long", want: strings.Repeat("🦎", 240)},
-		{row: "POST 201 /v1/pets?long", want: "🦎… Repeat it"},
+		{row: "POST 201 /v1/pets?long", want: "🦎… Sent body"},
 		{row: "PUT 405", want: "Not exact: a shell cannot send NUL"},
 	} {
 		p.click(tt.row)
@@ -535,7 +548,7 @@ func testDetails(p *page) {
 	p.send("POST /v1/pets", strings.Repeat("long\n", 100))
 	p.waitText("#total", "49 requests")
 	p.click("POST 400 /v1/pets the")
-	p.waitValue(`$$("#list [open] pre").map(({tabIndex}) => tabIndex).join()`, "-1,0,0,-1")
+	p.waitValue(`$$("#list [open] pre").map(({tabIndex}) => tabIndex).join()`, "-1,0,-1,0")
 	p.click("POST 400 /v1/pets the")
 	p.eval("$('#scroll').scrollTop = 300; list.children[30].querySelector('summary').click()")
 	p.waitAtMost("box(list.children[30]).bottom", "box($('#scroll')).bottom + 1")
@@ -554,7 +567,7 @@ func testSameMillisecond(p *page) {
 		window.instead = (path) => path === "/__admin/requests" &&
 			Response.json({requests: [request], meta: {total: 2}});`)
 	p.waitRows("GET 200 /v1/after")
-	p.waitText("#total", "the last 1 of 2 requests")
+	p.waitText("#total", "last 1 of 2")
 }
 
 // Reset all and Forget all let the list go on.
@@ -596,18 +609,25 @@ func testFilter(p *page) {
 		filter, hits string
 		rows         []string
 	}{
-		{filter: "pets GET", hits: "2 hits", rows: []string{"GET 404", "GET 200"}},
-		{filter: "-404 -post", hits: "1 hit", rows: []string{"GET 200"}},
-		{filter: "?y", hits: "Nothing matches"},
-		{filter: "failed", hits: "1 hit", rows: []string{"GET 404"}},
-		{filter: "SHOP body", hits: "1 hit", rows: []string{"POST 201"}},
-		{filter: `"id":`, hits: "2 hits", rows: []string{"GET 200", "POST 201"}},
-		{filter: "-", hits: "2 hits", rows: []string{"GET 404", "GET 200"}},
+		{filter: "pets GET", hits: "2 matching", rows: []string{"GET 404", "GET 200"}},
+		{filter: "-404 -post", hits: "1 matching", rows: []string{"GET 200"}},
+		{filter: "?y", hits: "None matching"},
+		{filter: "failed", hits: "1 matching", rows: []string{"GET 404"}},
+		{filter: "SHOP body", hits: "1 matching", rows: []string{"POST 201"}},
+		{filter: `"id":`, hits: "2 matching", rows: []string{"GET 200", "POST 201"}},
+		{filter: "-", hits: "2 matching", rows: []string{"GET 404", "GET 200"}},
 	} {
 		p.fill("Filter", tt.filter)
 		p.waitText("#hits[role=status]", tt.hits)
 		p.waitRows(tt.rows...)
 	}
+
+	p.fill("Filter", "?y")
+	p.waitText("#none", "No request matches the filter.")
+	p.click("Show all")
+	p.waitHidden("#none")
+	p.waitFocus("#filter")
+	p.waitText("#total", "3 requests")
 
 	p.fill("Filter", "get")
 	p.click("Failed only")
@@ -624,7 +644,7 @@ func testFilter(p *page) {
 	p.send("GET /v1/pets", "")
 	p.send("GET /v1/pets/8", "")
 	p.waitRows("GET 404 /v1/pets/8", "GET 404 /v1/pets/7")
-	p.waitText("#total", "5 requests")
+	p.waitText("#total", "of 5")
 	p.finishAnimations()
 	p.fill("Filter", "")
 	p.waitHidden("#hits")
@@ -640,8 +660,10 @@ func testFilter(p *page) {
 func testHold(p *page) {
 	p.send("GET /v1/pets/1", "")
 	p.waitRows("GET 404")
+	p.eval("window.place = box(failed).x")
 	p.click("GET 404")
 	p.waitText("#live.held", "Held: request open")
+	p.waitValue("box(failed).x - place", 0)
 	p.send("POST /v1/pets", pet)
 	p.send("POST /v1/pets", pet)
 	p.waitText("#showNew", "2 new")
@@ -826,7 +848,7 @@ func testKeyboard(p *page) {
 	p.waitText("#requests:focus", "Requests")
 	goTo(tab, "#filter")
 	p.typeKeys("404")
-	p.waitText("#hits", "3 hits")
+	p.waitText("#hits", "3 matching")
 	goTo(tab, "#list summary")
 	p.waitText("#live", "Held: focus")
 	for _, tt := range []struct{ key, selector string }{
@@ -922,6 +944,9 @@ func testLayout(p *page) {
 	check(390, 844, "prefers-color-scheme: dark")
 	p.waitAtMost("box(fault).bottom", "box(requests).top")
 	p.waitAtMost("box(requests).bottom", "box(pets).top")
+	p.eval("$('nav [href=\"#requests\"]').click()")
+	p.waitAtMost("box(bar).bottom", "box(requestsTitle).top")
+	p.waitAtMost("box(requestsTitle).bottom", "innerHeight / 2")
 
 	// At a zoom of 200 %, the headline and the button stay in sight.
 	for _, size := range [][2]int{{640, 400}, {720, 450}} {
@@ -954,8 +979,6 @@ func testForcedColors(p *page) {
 	p.resize(1280, 800, "forced-colors: active")
 	const border = "return getComputedStyle($(arguments[0])).borderLeftStyle"
 	for _, tt := range []struct{ selector, want string }{
-		{selector: ".injected", want: "double"},
-		{selector: "#list li:not(.injected)", want: "none"},
 		{selector: "#bar.active", want: "double"},
 		{selector: "[aria-current=true]", want: "double"},
 		{selector: "[aria-current=false]", want: "solid"},
@@ -964,6 +987,8 @@ func testForcedColors(p *page) {
 			p.t.Errorf("%s has a %s border, want %s", tt.selector, got, tt.want)
 		}
 	}
+	p.waitTrue(`getComputedStyle($(".injected")).borderLeftColor !==
+		getComputedStyle($("#list li:not(.injected)")).borderLeftColor`)
 	p.checkAccessibility("forced colors")
 
 	p.resize(1280, 800, "prefers-reduced-motion: reduce")
