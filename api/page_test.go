@@ -4,7 +4,6 @@ package api
 
 import (
 	"bufio"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +32,6 @@ const (
 // the accessibility of the page. If PETSTORE_PICTURE names a file, the test
 // writes the picture of the README to it.
 func TestPage(t *testing.T) {
-	t.Parallel()
 	session := startBrowser(t)
 	program := buildService(t)
 	tests := []struct {
@@ -67,6 +65,7 @@ func TestPage(t *testing.T) {
 		{name: "Outage", run: testOutage},
 	}
 	for _, tt := range tests {
+		isOpen := false
 		t.Run(tt.name, func(t *testing.T) {
 			p := &page{t: t, session: session, program: program}
 			p.startService("127.0.0.1:0")
@@ -74,10 +73,14 @@ func TestPage(t *testing.T) {
 			p.open("/#key=" + key)
 			p.waitText("#live", "Live")
 			p.waitText("#listed", "No pets yet.")
+			isOpen = true
 			tt.run(p)
 			p.checkOrigins()
 			p.checkConsole()
 		})
+		if !isOpen {
+			t.Fatal("the page does not open, so the other tests cannot run")
+		}
 	}
 }
 
@@ -175,8 +178,10 @@ func testPresets(p *page) {
 
 // Setting a fault, applying it and using it up moves no button.
 func testNothingMoves(p *page) {
-	const places = `return JSON.stringify([...$$("header button, #bar button, #fault button"), pause, forget]
-		.map((button) => [box(button).x, box(button).y + scrollY].map(Math.round)))`
+	const places = `
+		const buttons = [...$$("header button, #bar button, #fault button"), pause, forget];
+		return JSON.stringify(buttons.map((button) =>
+			[box(button).x, box(button).y + scrollY].map(Math.round)));`
 	for _, width := range []int{1440, 1280, 1000, 880, 390} {
 		p.resize(width, 800)
 		want := p.evalString(places)
@@ -273,7 +278,11 @@ func testListOfCodes(p *page) {
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.used #headline", "Used up: 503, then lost, then 429")
 	p.waitText("#count", "3 of 3 requests")
-	p.waitRows("GET 429 /v1/pets code=429", "GET no answer /v1/pets code=lost", "GET 503 /v1/pets code=503")
+	p.waitRows(
+		"GET 429 /v1/pets code=429",
+		"GET no answer /v1/pets code=lost",
+		"GET 503 /v1/pets code=503",
+	)
 
 	// A long list fits the bar.
 	p.eval("window.height = box(bar).height")
@@ -438,9 +447,11 @@ func testManyPets(p *page) {
 	p.eval("samples.click(); samples.click()")
 	p.waitText("#result", "Added 25 pets")
 	p.waitText("#listed", "First 20 pets.")
-	if got := p.evalString("return realFetch('/v1/pets?limit=100', {headers: {Authorization: arguments[0]}})"+
-		".then((response) => response.json()).then((pets) => String(pets.length))", "Bearer "+key); got != "25" {
-		p.t.Errorf("two quick presses added %s pets, want 25", got)
+	const count = `
+		return realFetch("/v1/pets?limit=100", {headers: {Authorization: arguments[0]}})
+			.then((response) => response.json()).then((pets) => pets.length);`
+	if got := p.eval(count, "Bearer "+key); got != 25.0 {
+		p.t.Errorf("two quick presses added %v pets, want 25", got)
 	}
 
 	// Show more lists 100 pets, and then 200, in pages of 100.
@@ -523,9 +534,9 @@ func testDetails(p *page) {
 		{row: "POST 400", want: `Sent body {"name":` + markup + ` Sent headers POST /v1/pets?x=%20y`},
 		{row: "POST 401", want: "Sent body It was not kept. Sent headers POST /v1/pets"},
 		{row: "code=hangup", want: "Answer There was none. Sent body " + pet},
-		{row: "code=lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex", "categoryId": 7 }`},
+		{row: "code=lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex"`},
 		{row: "code=lost", want: "X-Name: " + markup},
-		{row: "code=stall", want: `Answer 201, of which the client got half { "id": 2, "name": "Rex", "categoryId": 7 }`},
+		{row: "code=stall", want: `Answer 201, of which the client got half { "id": 2, "name": "Rex"`},
 		{row: "code=html", want: "Answer 502 <html>"},
 		{row: "code=html", want: "Repeat it curl -i -X 'GET' -H 'Authorization: Bearer " + key},
 		{row: "POST 201 /v1/pets?long", want: "Answer 201, its first 1,000 bytes"},
@@ -697,6 +708,7 @@ func testRestingPointer(p *page) {
 	p.send("GET /v1/pets/2", "")
 	p.waitText("#showNew", "1 new")
 	p.waitRows("GET 404 /v1/pets/1")
+	p.waitTrue("timers[5000]")
 	p.eval("timers[5000]()")
 	p.waitRows("GET 404 /v1/pets/2", "GET 404 /v1/pets/1")
 	p.waitText("#live.live", "Live")
@@ -740,13 +752,14 @@ func testRepeat(p *page) {
 		p.shell("bash", line)
 	}
 
-	requests := p.eval(journal, "Bearer "+key).([]any)
+	var requests []string
+	p.evalInto(&requests, journal, "Bearer "+key)
 	if len(requests) != 2*len(tests) {
 		p.t.Fatalf("got the requests %q, want each twice", requests)
 	}
 	for i, line := range lines {
 		got := requests[len(tests)+i]
-		want := strings.Replace(requests[i].(string), "http://a.example.test", "", 1)
+		want := strings.Replace(requests[i], "http://a.example.test", "", 1)
 		if got != want {
 			p.t.Errorf("%s\nis repeated as\n%s\nwant\n%s", line, got, want)
 		}
@@ -799,11 +812,13 @@ func testCopySafely(p *page) {
 	lines := p.copyLines(len(tests))
 	for i, tt := range tests {
 		line := lines[i]
-		if url := " '" + p.base + strings.ReplaceAll(tt.path, "'", `'\''`) + "'"; !strings.HasSuffix(line, url) {
+		url := " '" + p.base + strings.ReplaceAll(tt.path, "'", `'\''`) + "'"
+		if !strings.HasSuffix(line, url) {
 			p.t.Errorf("%s\nis repeated by\n%s\nwant it to end with%s", tt.request, line, url)
 		}
 		if hasKey := strings.Contains(line, key); hasKey != tt.hasKey {
-			p.t.Errorf("%s\nis repeated by\n%s\nwith the key: got %t, want %t", tt.request, line, hasKey, tt.hasKey)
+			p.t.Errorf("%s\nis repeated by\n%s\nwith the key: got %t, want %t",
+				tt.request, line, hasKey, tt.hasKey)
 		}
 		for _, shell := range []string{"sh", "dash", "bash", "zsh", "fish"} {
 			if files := p.shell(shell, line); len(files) > 0 {
@@ -912,7 +927,7 @@ func testKeyboard(p *page) {
 
 func testLayout(p *page) {
 	p.resize(1440, 900)
-	p.fillDesk()
+	p.fillPage()
 	if file := os.Getenv("PETSTORE_PICTURE"); file != "" {
 		p.takePicture(file)
 	}
@@ -975,7 +990,7 @@ func testLayout(p *page) {
 }
 
 func testForcedColors(p *page) {
-	p.fillDesk()
+	p.fillPage()
 	p.resize(1280, 800, "forced-colors: active")
 	const border = "return getComputedStyle($(arguments[0])).borderLeftStyle"
 	for _, tt := range []struct{ selector, want string }{
@@ -1217,26 +1232,29 @@ func (p *page) until(expression string, args ...any) bool {
 func (p *page) sync() {
 	p.t.Helper()
 	before := p.eval("return polls.length")
-	p.waitTrue("polls.length >= arguments[0] + 2", before) // the second begins when the first has ended
+	// The second poll begins when the first has ended.
+	p.waitTrue("polls.length >= arguments[0] + 2", before)
 }
 
 // click clicks on the first visible button or row that contains a text, once
 // there is one.
 func (p *page) click(text string) {
 	p.t.Helper()
-	const find = `window.found = $$("button, summary").find((element) => shown(element).includes(arguments[0]))`
+	const find = `window.found = $$("button, summary")
+		.find((element) => shown(element).includes(arguments[0]))`
 	if !p.until(find, text) {
 		p.t.Fatalf("got no button %q, want one, in\n%s", text, p.text())
 	}
 	p.eval("found.scrollIntoView({block: 'center'})")
-	p.command("/element/"+p.elementID("found")+"/click", json.RawMessage("{}"))
+	p.command("/element/"+p.elementID("found")+"/click", json.RawMessage("{}"), nil)
 	p.moveMouse("h1") // or it would hold the list
 }
 
 // fill puts text into the field that has a label, or selects an option.
 func (p *page) fill(label, text string) {
 	p.t.Helper()
-	const find = `window.found = $$("label").find((one) => one.textContent.trim().startsWith(arguments[0]))?.control`
+	const find = `window.found = $$("label")
+		.find((label) => label.textContent.trim().startsWith(arguments[0]))?.control`
 	if p.eval("return Boolean("+find+")", label) != true {
 		p.t.Fatalf("got no field %q, want one, in\n%s", label, p.text())
 	}
@@ -1260,7 +1278,7 @@ func (p *page) typeKeys(keys string) {
 	}
 	p.command("/actions", map[string]any{
 		"actions": []map[string]any{{"type": "key", "id": "keyboard", "actions": actions}},
-	})
+	}, nil)
 }
 
 // moveMouse moves the mouse to the middle of an element.
@@ -1269,7 +1287,7 @@ func (p *page) moveMouse(selector string) {
 	const middle = `
 		const {x, y, width, height} = box($(arguments[0]));
 		return {type: "mouseMoved", x: x + width / 2, y: y + height / 2};`
-	p.devtools("Input.dispatchMouseEvent", p.eval(middle, selector))
+	p.devtools("Input.dispatchMouseEvent", p.eval(middle, selector), nil)
 }
 
 // copyLines copies the lines of the first n requests, in the order in which they
@@ -1295,8 +1313,10 @@ func (p *page) copyLines(n int) []string {
 // fault returns the standing fault of the service.
 func (p *page) fault() map[string]any {
 	p.t.Helper()
-	return p.eval(`return realFetch("/__admin/fault", {headers: {Authorization: arguments[0]}})
-		.then((response) => response.json())`, "Bearer "+key).(map[string]any)
+	var fault map[string]any
+	p.evalInto(&fault, `return realFetch("/__admin/fault", {headers: {Authorization: arguments[0]}})
+		.then((response) => response.json())`, "Bearer "+key)
+	return fault
 }
 
 // send sends a request as another client, such as "GET /v1/pets", and waits for
@@ -1349,9 +1369,9 @@ func (p *page) shell(name, line string) []string {
 	return names
 }
 
-// fillDesk fills the page as in the middle of a presentation: with pets, a fault
+// fillPage fills the page as in the middle of a presentation: with pets, a fault
 // that is applied, and requests, one of which is open.
-func (p *page) fillDesk() {
+func (p *page) fillPage() {
 	p.t.Helper()
 	const (
 		client   = "User-Agent: shop/2.1"
@@ -1390,12 +1410,9 @@ func (p *page) finishAnimations() {
 // takePicture writes what the window shows to a PNG file.
 func (p *page) takePicture(file string) {
 	p.t.Helper()
-	shot := p.devtools("Page.captureScreenshot", "{}").(map[string]any)["data"].(string)
-	picture, err := base64.StdEncoding.DecodeString(shot)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(file, picture, 0o666); err != nil {
+	var shot struct{ Data []byte }
+	p.devtools("Page.captureScreenshot", "{}", &shot)
+	if err := os.WriteFile(file, shot.Data, 0o666); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -1434,9 +1451,11 @@ func (p *page) checkOrigins() {
 // requests, such as a 401.
 func (p *page) checkConsole() {
 	p.t.Helper()
-	for _, entry := range p.command("/se/log", map[string]string{"type": "browser"}).([]any) {
-		if entry := entry.(map[string]any); entry["source"] != "network" {
-			p.t.Errorf("the console says %v, want nothing", entry["message"])
+	var entries []struct{ Source, Message string }
+	p.command("/se/log", map[string]string{"type": "browser"}, &entries)
+	for _, entry := range entries {
+		if entry.Source != "network" {
+			p.t.Errorf("the console says %s, want nothing", entry.Message)
 		}
 	}
 }
@@ -1446,9 +1465,9 @@ func (p *page) checkConsole() {
 func (p *page) open(path string) {
 	p.t.Helper()
 	p.eval("try { sessionStorage.clear(); } catch {}") // it fails in an empty tab
-	p.command("/url", map[string]string{"url": "about:blank"})
-	p.command("/url", map[string]string{"url": p.base + path})
-	p.devtools("Input.dispatchMouseEvent", `{"type": "mouseMoved", "x": 1, "y": 1}`)
+	p.command("/url", map[string]string{"url": "about:blank"}, nil)
+	p.command("/url", map[string]string{"url": p.base + path}, nil)
+	p.devtools("Input.dispatchMouseEvent", `{"type": "mouseMoved", "x": 1, "y": 1}`, nil)
 }
 
 // resize sets the size of the window in pixels and features of the medium, such
@@ -1461,26 +1480,33 @@ func (p *page) resize(width, height int, media ...string) {
 		features = append(features, map[string]string{"name": name, "value": value})
 	}
 	slices.Reverse(features) // the first feature of a name counts
-	p.devtools("Emulation.setDeviceMetricsOverride", fmt.Sprintf(
-		`{"width": %d, "height": %d, "deviceScaleFactor": 1, "mobile": false}`, width, height))
-	p.devtools("Emulation.setEmulatedMedia", map[string]any{"features": features})
+	metrics := map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}
+	p.devtools("Emulation.setDeviceMetricsOverride", metrics, nil)
+	p.devtools("Emulation.setEmulatedMedia", map[string]any{"features": features}, nil)
 }
 
 // eval runs a script in the page and returns what it or its promise returns.
 func (p *page) eval(script string, args ...any) any {
 	p.t.Helper()
-	return p.command("/execute/sync", map[string]any{"script": script, "args": append([]any{}, args...)})
+	var result any
+	p.evalInto(&result, script, args...)
+	return result
 }
 
 // evalString runs a script that returns a string.
 func (p *page) evalString(script string, args ...any) string {
 	p.t.Helper()
-	got := p.eval(script, args...)
-	text, ok := got.(string)
-	if !ok {
-		p.t.Fatalf("got %v, want a string from %s", got, script)
-	}
-	return text
+	var result string
+	p.evalInto(&result, script, args...)
+	return result
+}
+
+// evalInto runs a script in the page, and decodes what it or its promise returns
+// into the variable that result points to.
+func (p *page) evalInto(result any, script string, args ...any) {
+	p.t.Helper()
+	params := map[string]any{"script": script, "args": append([]any{}, args...)}
+	p.command("/execute/sync", params, result)
 }
 
 // text returns what the page shows, to be part of a failure.
@@ -1492,28 +1518,29 @@ func (p *page) text() string {
 // elementID returns the id that WebDriver has for an element.
 func (p *page) elementID(expression string) string {
 	p.t.Helper()
-	element, ok := p.eval("return " + expression).(map[string]any)
-	if !ok {
-		p.t.Fatalf("%s is no element", expression)
-	}
+	var element map[string]string
+	p.evalInto(&element, "return "+expression)
 	for _, id := range element {
-		return id.(string)
+		return id
 	}
+	p.t.Fatalf("got no element, want one: %s", expression)
 	return ""
 }
 
-// devtools sends a command of the Chrome DevTools Protocol to the browser and
-// returns its result. The parameters are JSON or will be encoded as JSON.
-func (p *page) devtools(command string, params any) any {
+// devtools sends a command of the Chrome DevTools Protocol to the browser, and
+// decodes its result as command does. The parameters are JSON or will be encoded
+// as JSON.
+func (p *page) devtools(command string, params, result any) {
 	p.t.Helper()
 	if text, ok := params.(string); ok {
 		params = json.RawMessage(text)
 	}
-	return p.command("/goog/cdp/execute", map[string]any{"cmd": command, "params": params})
+	p.command("/goog/cdp/execute", map[string]any{"cmd": command, "params": params}, result)
 }
 
-// command sends a WebDriver command to the browser and returns its value.
-func (p *page) command(path string, params any) any {
+// command sends a WebDriver command to the browser, and decodes the value of its
+// answer into the variable that result points to, unless result is nil.
+func (p *page) command(path string, params, result any) {
 	p.t.Helper()
 	body, err := json.Marshal(params)
 	if err != nil {
@@ -1524,12 +1551,14 @@ func (p *page) command(path string, params any) any {
 		p.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var answer struct{ Value any }
+	var answer struct{ Value json.RawMessage }
 	err = json.NewDecoder(resp.Body).Decode(&answer)
-	if err != nil || resp.StatusCode != 200 {
-		p.t.Fatalf("%s %.300s: %s, %v, %.300v", path, body, resp.Status, err, answer.Value)
+	if err == nil && resp.StatusCode == 200 && result != nil {
+		err = json.Unmarshal(answer.Value, result)
 	}
-	return answer.Value
+	if err != nil || resp.StatusCode != 200 {
+		p.t.Fatalf("%s %.300s: %s, %v, %.300s", path, body, resp.Status, err, answer.Value)
+	}
 }
 
 // startBrowser starts a browser and returns the URL of its session. It skips the
@@ -1565,7 +1594,8 @@ func startBrowser(t *testing.T) string {
 	}
 
 	p := &page{t: t, session: base + "/session"}
-	session := p.command("", json.RawMessage(`{
+	var session struct{ SessionID string }
+	p.command("", json.RawMessage(`{
 		"capabilities": {
 			"alwaysMatch": {
 				"goog:loggingPrefs": {"browser": "ALL"},
@@ -1582,10 +1612,10 @@ func startBrowser(t *testing.T) string {
 				}
 			}
 		}
-	}`)).(map[string]any)
-	p.session += "/" + session["sessionId"].(string)
-	p.devtools("Page.addScriptToEvaluateOnNewDocument", map[string]string{"source": spy})
-	p.devtools("Emulation.setFocusEmulationEnabled", `{"enabled": true}`)
+	}`), &session)
+	p.session += "/" + session.SessionID
+	p.devtools("Page.addScriptToEvaluateOnNewDocument", map[string]string{"source": spy}, nil)
+	p.devtools("Emulation.setFocusEmulationEnabled", `{"enabled": true}`, nil)
 	return p.session
 }
 
@@ -1614,16 +1644,15 @@ func buildService(t *testing.T) string {
 // startService starts the service at an address, with an empty store.
 func (p *page) startService(addr string) {
 	p.t.Helper()
-	cmd := exec.Command(p.program, "-addr", addr)
+	cmd := exec.Command(p.program, "-addr", addr, "-stdin") // so it cannot outlive the test
 	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+key)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
+	stdin, err1 := cmd.StdinPipe()
+	stdout, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() {
+		stdin.Close()
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
@@ -1638,7 +1667,8 @@ func (p *page) startService(addr string) {
 // signal sends a signal to the service, such as "STOP".
 func (p *page) signal(name string) {
 	p.t.Helper()
-	if out, err := exec.Command("kill", "-"+name, fmt.Sprint(p.process.Pid)).CombinedOutput(); err != nil {
+	out, err := exec.Command("kill", "-"+name, fmt.Sprint(p.process.Pid)).CombinedOutput()
+	if err != nil {
 		p.t.Fatalf("%v\n%s", err, out)
 	}
 }
