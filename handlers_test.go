@@ -500,8 +500,8 @@ func TestFaultCodes(t *testing.T) {
 		for _, by := range []string{"Prefer", "standing"} {
 			t.Run(tt.code+"/"+tt.request+"/"+by, func(t *testing.T) {
 				t.Parallel()
-				s := startService(t, newTestService(newTestStore(t, "["+newPet+"]")))
-				recorded := entryOf(faultRequests[tt.request], statusIn(tt.want))
+				s := startService(t, newTestService(t, newTestStore(t, "["+newPet+"]")))
+				recorded := entryOf(t, faultRequests[tt.request], statusIn(tt.want))
 				recorded.Answer, recorded.Error, recorded.Fault = tt.answer, tt.err, "code="+tt.code
 
 				request, want := faultRequests[tt.request], tt.want
@@ -563,7 +563,7 @@ func TestHeldAnswers(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				stopping := make(chan struct{})
-				svc := newTestService(newTestStore(t, "["+newPet+"]"))
+				svc := newTestService(t, newTestStore(t, "["+newPet+"]"))
 				svc.stopping = stopping
 				s, mon := startMonitored(t, svc)
 				request, want := "GET /v1/pets", c.want
@@ -603,7 +603,7 @@ const wholeDrip = 9 * time.Second
 // A stall sends half of the response without a delay, and keeps the connection
 // open until the client leaves.
 func TestStall(t *testing.T) {
-	s, mon := startMonitored(t, newTestService(nil))
+	s, mon := startMonitored(t, newTestService(t, nil))
 	conn := s.send(t, "GET /v1/pets\nPrefer: code=stall")
 	equal(t, "the first half of []", conn.readBody(t, 1), "[")
 	if mon.hasReturned() {
@@ -619,7 +619,7 @@ func TestStall(t *testing.T) {
 func TestDrip(t *testing.T) {
 	t.Run("a body of 3 bytes", func(t *testing.T) {
 		t.Parallel()
-		s, mon := startMonitored(t, newTestService(nil))
+		s, mon := startMonitored(t, newTestService(t, nil))
 		s.do(t, "PUT /__admin/fault?code=drip")
 		conn := s.send(t, "GET /v1/pets")
 		s.waitMatched(t, 1)
@@ -629,7 +629,7 @@ func TestDrip(t *testing.T) {
 	})
 	t.Run("HEAD", func(t *testing.T) {
 		t.Parallel()
-		s, mon := startMonitored(t, newTestService(nil))
+		s, mon := startMonitored(t, newTestService(t, nil))
 		begin := time.Now()
 		s.expect(t, "HEAD /v1/pets\nPrefer: code=drip", "200\nPreference-Applied: code=drip")
 		receive(t, "the end of the handler", mon.returned)
@@ -640,7 +640,7 @@ func TestDrip(t *testing.T) {
 	})
 	t.Run("the client leaves", func(t *testing.T) {
 		t.Parallel()
-		s, mon := startMonitored(t, newTestService(newTestStore(t, "["+newPet+"]")))
+		s, mon := startMonitored(t, newTestService(t, newTestStore(t, "["+newPet+"]")))
 		// Each piece is held until the service knows that the client has left.
 		pieces := make(chan struct{}, dripPieces)
 		mon.wrote = func(r *http.Request) {
@@ -655,7 +655,7 @@ func TestDrip(t *testing.T) {
 	})
 	t.Run("HTTP/1.0", func(t *testing.T) {
 		t.Parallel()
-		s := startService(t, newTestService(nil))
+		s := startService(t, newTestService(t, nil))
 		s.do(t, "PUT /__admin/fault?code=drip")
 		conn := s.sendRaw(t, "GET /v1/pets HTTP/1.0\nAuthorization: Bearer "+testKey+"\n\n")
 		s.waitMatched(t, 1)
@@ -697,8 +697,8 @@ func TestPreferDelays(t *testing.T) {
 // client has sent its next request already.
 func TestRST(t *testing.T) {
 	s := startServer(t)
-	plain := s.format("GET /v1/pets")
-	rst := s.format("GET /v1/pets\nPrefer: code=rst")
+	plain := s.format(t, "GET /v1/pets")
+	rst := s.format(t, "GET /v1/pets\nPrefer: code=rst")
 	for _, tt := range []struct {
 		name string
 		send []string
@@ -726,7 +726,7 @@ func TestRST(t *testing.T) {
 // ResponseWriter. Then rst closes the connection without a reset, and nothing is
 // flushed early.
 func TestWrappedResponseWriter(t *testing.T) {
-	svc := newTestService(newTestStore(t, "["+newPet+"]"))
+	svc := newTestService(t, newTestStore(t, "["+newPet+"]"))
 	log := new(lockedBuffer)
 	svc.log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s := startService(t, svc, func(srv *http.Server) {
@@ -841,8 +841,9 @@ func TestClientLeaves(t *testing.T) {
 	s.expect(t, "GET /v1/pets"+observer, "200 []")
 
 	late := s.send(t, "POST /v1/pets "+newPet+"\nPrefer: "+after)
-	eventually(t, "the pet is in the store", func() bool {
-		return s.do(t, "GET /v1/pets"+observer).body != "[]\n"
+	eventually(t, "the pet is in the store", func() (got any, ok bool) {
+		resp := s.do(t, "GET /v1/pets"+observer)
+		return resp, resp.countPets() == 1
 	})
 	late.CloseWrite()
 	late.read().check(t, "a create with Prefer: "+after, connClosed)
@@ -1020,8 +1021,8 @@ func TestFaultListConcurrent(t *testing.T) {
 			connReset:                               1,
 		}
 		equal(t, "the number of responses of each kind", got, want)
-		matches(t, "the standing fault", s.do(t, "GET /__admin/fault").body,
-			`"skip":20,"times":5,"matched":64,"applied":5}`)
+		matches(t, "the standing fault", s.do(t, "GET /__admin/fault").String(),
+			`^200 .*"skip":20,"times":5,"matched":64,"applied":5}$`)
 	}
 }
 
@@ -1058,7 +1059,7 @@ func TestFaultCountsConcurrent(t *testing.T) {
 // the same time. The handler is called directly, as requests over HTTP would
 // not come as close together.
 func TestSetFaultConcurrent(t *testing.T) {
-	handler := newTestService(nil).handler()
+	handler := newTestService(t, nil).handler()
 	send := func(method, target string) string {
 		r := httptest.NewRequest(method, target, nil)
 		r.Header.Set("Authorization", "Bearer "+testKey)
@@ -1082,7 +1083,7 @@ func TestSetFaultConcurrent(t *testing.T) {
 // When the standing fault is deleted, replaced or reset, or when the service
 // stops, the requests that it holds go on immediately.
 func TestRelease(t *testing.T) {
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		fault, want string
 		performed   bool // whether the operation is performed before the release
 	}{
@@ -1097,11 +1098,13 @@ func TestRelease(t *testing.T) {
 		{fault: "delay=30&answer-delay=30&code=drip", want: created2},
 		{fault: "delay=30&code=drip,lost", want: created2},
 	} {
-		for _, end := range []string{"reset", "stop", "delete", "replace"} {
+		for j, end := range []string{"reset", "stop", "delete", "replace"} {
 			t.Run(tt.fault+"/"+end, func(t *testing.T) {
-				t.Parallel()
+				if i > 0 || j > 0 {
+					t.Parallel()
+				}
 				stopping := make(chan struct{})
-				svc := newTestService(newTestStore(t, "["+newPet+"]"))
+				svc := newTestService(t, newTestStore(t, "["+newPet+"]"))
 				svc.stopping = stopping
 				s := startService(t, svc)
 				w := svc.current.Load()
@@ -1110,8 +1113,9 @@ func TestRelease(t *testing.T) {
 				conn := s.send(t, "POST /v1/pets "+newPet)
 				s.waitMatched(t, 1)
 				if tt.performed {
-					isCreated := func() bool { return w.pets.get(2) != nil }
-					eventually(t, "the pet is in the store", isCreated)
+					eventually(t, "pet 2 is in the store", func() (got any, ok bool) {
+						return len(allPets(w.pets)), w.pets.get(2) != nil
+					})
 				}
 				_, total := w.journal.all()
 				equal(t, "the number of recorded requests before the end", total, 0)
@@ -1121,6 +1125,9 @@ func TestRelease(t *testing.T) {
 					t.Errorf("got the response after %v, want it when the fault ends", took)
 				}
 			})
+			if t.Failed() {
+				return // the first did not run in parallel, and the others are like it
+			}
 		}
 	}
 }
@@ -1242,7 +1249,7 @@ func TestSeedAndReset(t *testing.T) {
 // would both close its channel done. The second close would panic, and the
 // response would be a 500.
 func TestResetConcurrent(t *testing.T) {
-	handler := newTestService(nil).handler()
+	handler := newTestService(t, nil).handler()
 	concurrently(16, func(int) {
 		for range 500 {
 			r := httptest.NewRequest("POST", "/__admin/reset", nil)
@@ -1303,7 +1310,7 @@ func TestWorldEnds(t *testing.T) {
 			t.Run(tt.name+"/"+end, func(t *testing.T) {
 				t.Parallel()
 				stopping := make(chan struct{})
-				svc := newTestService(newTestStore(t, "["+newPet+"]"))
+				svc := newTestService(t, newTestStore(t, "["+newPet+"]"))
 				svc.latency, svc.stopping = tt.latency, stopping
 				s := startService(t, svc)
 				w := svc.current.Load()
@@ -1470,7 +1477,7 @@ func TestRequestsNotRecorded(t *testing.T) {
 // Neither a fault nor -latency applies to an observer, and an observer uses up
 // no fault. It needs the key.
 func TestObserver(t *testing.T) {
-	svc := newTestService(nil)
+	svc := newTestService(t, nil)
 	svc.latency = time.Hour
 	s := startService(t, svc)
 	const unused = `200 {"code":"503,hangup","times":2,"matched":0,"applied":0}`
@@ -1510,7 +1517,7 @@ func TestJournalOrder(t *testing.T) {
 // client that leaves end the wait.
 func TestJournalTotal(t *testing.T) {
 	stopping := make(chan struct{})
-	svc := newTestService(nil)
+	svc := newTestService(t, nil)
 	svc.stopping = stopping
 	s := startService(t, svc)
 	for _, total := range []string{"-1", "x", "", "1.0", "9223372036854775808"} {
@@ -1531,12 +1538,15 @@ func TestJournalTotal(t *testing.T) {
 	// wait asks for the journal, and returns when the service waits.
 	wait := func(total int64) *connection {
 		conn := s.send(t, fmt.Sprint("GET /__admin/requests?total=", total))
-		eventually(t, "the service waits", func() bool { return waiting() == 1 })
+		eventually(t, "one request waits for the journal", func() (got any, ok bool) {
+			n := waiting()
+			return n, n == 1
+		})
 		return conn
 	}
 	expectTotal := func(what string, resp response, total int) {
 		t.Helper()
-		matches(t, what, resp.body, fmt.Sprintf(`"meta":\{"total":%d\}`, total))
+		matches(t, what, resp.String(), fmt.Sprintf(`^200 .*"meta":\{"total":%d\}\}$`, total))
 	}
 
 	two := wait(2)
@@ -1583,7 +1593,8 @@ func TestJournalTotalConcurrent(t *testing.T) {
 	s.do(t, "GET /v1/pets")
 	s.do(t, "GET /v1/pets")
 	for i, conn := range conns {
-		matches(t, fmt.Sprint("the journal with total=", i%2+2), conn.read().body, `"total":[23]\}`)
+		what := fmt.Sprint("the journal with total=", i%2+2)
+		matches(t, what, conn.read().String(), `^200 .*"total":[23]\}\}$`)
 		if t.Failed() {
 			break // the others are likely to fail in the same way
 		}
@@ -2216,8 +2227,12 @@ func TestMessages(t *testing.T) {
 		{request: "POST /__admin/reset?h&g&f&e&d&c&b&a",
 			want: "POST /__admin/reset does not take the parameter a; it takes none"},
 	} {
-		equal(t, "the message for this request:\n"+tt.request,
-			s.do(t, tt.request).error().Message, tt.want)
+		resp := s.do(t, tt.request)
+		if resp.error() == (Error{}) {
+			t.Errorf("request:\n%s\n got %s\nwant an Error", tt.request, resp)
+			continue
+		}
+		equal(t, "the message for this request:\n"+tt.request, resp.error().Message, tt.want)
 	}
 	s.expect(t, "GET /__admin/fault", "200 {}")
 	s.expect(t, "POST /v1/pets "+newPet, created1)
@@ -2472,7 +2487,7 @@ func TestContentTypes(t *testing.T) {
 // A client that sends unusual, broken or incomplete HTTP gets a response, or the
 // connection is closed.
 func TestRawHTTP(t *testing.T) {
-	s := startService(t, newTestService(nil), func(srv *http.Server) {
+	s := startService(t, newTestService(t, nil), func(srv *http.Server) {
 		srv.ReadTimeout = time.Hour // so that no 408 ends a request
 	})
 	long, spaces := strings.Repeat("x", 300_000), strings.Repeat(" ", maxBody-len(newPet))
@@ -2550,7 +2565,7 @@ func TestRawHTTP(t *testing.T) {
 // fault.
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
-	s := startService(t, newTestService(nil), func(srv *http.Server) {
+	s := startService(t, newTestService(t, nil), func(srv *http.Server) {
 		srv.ReadHeaderTimeout = 2 * time.Second
 		srv.ReadTimeout = 2 * time.Second
 	})
@@ -2569,7 +2584,7 @@ func TestTimeouts(t *testing.T) {
 // The delays of a fault may take longer than a request may take to arrive.
 func TestDelaysBeyondTimeouts(t *testing.T) {
 	t.Parallel()
-	s := startService(t, newTestService(nil), func(srv *http.Server) {
+	s := startService(t, newTestService(t, nil), func(srv *http.Server) {
 		srv.ReadHeaderTimeout = 2 * time.Second
 		srv.ReadTimeout = 2 * time.Second
 	})
@@ -2590,7 +2605,7 @@ func TestDelaysBeyondTimeouts(t *testing.T) {
 // The server has the limits of the reference. A response may take more than
 // three of the longest waits: -latency, delay and answer-delay.
 func TestServerLimits(t *testing.T) {
-	srv := newServer(newTestService(nil))
+	srv := newServer(newTestService(t, nil))
 	equal(t, "the largest body", maxBody, 65536)
 	equal(t, "the time for the headers", srv.ReadHeaderTimeout, 5*time.Second)
 	equal(t, "the time for the request", srv.ReadTimeout, 15*time.Second)
@@ -2658,7 +2673,7 @@ func TestBugs(t *testing.T) {
 func TestFullStore(t *testing.T) {
 	almostFull := newStore()
 	almostFull.size = maxSize - petCost - int64(len(pet1))
-	svc := newTestService(almostFull)
+	svc := newTestService(t, almostFull)
 	s := startService(t, svc)
 	const full = "507 insufficient_storage: the store is full; its limit is 268435456 bytes"
 	s.expect(t, `POST /v1/pets {"name":"ab","categoryId":1}`, full)
@@ -2800,7 +2815,7 @@ func TestLatencyAndDelay(t *testing.T) {
 // is accepted. Any other request would fail this test after some time, as the
 // latency is an hour.
 func TestRequestsWithoutLatency(t *testing.T) {
-	svc := newTestService(nil)
+	svc := newTestService(t, nil)
 	svc.latency = time.Hour
 	s := startService(t, svc)
 	for _, tt := range []struct{ request, want string }{
@@ -2825,7 +2840,7 @@ func TestRequestsWithoutLatency(t *testing.T) {
 // A request gets the fault that stands when it arrives, and not the one that
 // stands after -latency. The end of a fault does not end the latency.
 func TestFaultIsChosenBeforeLatency(t *testing.T) {
-	svc := newTestService(nil)
+	svc := newTestService(t, nil)
 	svc.latency = time.Hour
 	s := startService(t, svc)
 	s.do(t, "PUT /__admin/fault?code=418")
@@ -2843,12 +2858,12 @@ func TestServeFails(t *testing.T) {
 	ln := listenLocal(t)
 	r, stdout := io.Pipe()
 	r.Close()
-	err := within(t, "the end", func() error { return serve(ln, newTestService(nil), stdout) })
+	err := within(t, "the end", func() error { return serve(ln, newTestService(t, nil), stdout) })
 	if !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("with a closed standard output: got the error %v, want %v", err, io.ErrClosedPipe)
 	}
 	ln.Close()
-	err = within(t, "the end", func() error { return serve(ln, newTestService(nil), io.Discard) })
+	err = within(t, "the end", func() error { return serve(ln, newTestService(t, nil), io.Discard) })
 	if !errors.Is(err, net.ErrClosed) {
 		t.Errorf("with a closed listener: got the error %v, want %v", err, net.ErrClosed)
 	}
@@ -3129,9 +3144,9 @@ func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	fullStore := newStore()
 	fullStore.size = maxSize
-	s := startService(t, newTestService(nil))
-	full := startService(t, newTestService(fullStore))
-	slow := startService(t, newTestService(nil), func(srv *http.Server) {
+	s := startService(t, newTestService(t, nil))
+	full := startService(t, newTestService(t, fullStore))
+	slow := startService(t, newTestService(t, nil), func(srv *http.Server) {
 		srv.ReadTimeout = time.Second
 	})
 
@@ -4328,9 +4343,9 @@ func testDocumentedErrors(t *testing.T) {
 	s := startServer(t)
 	full := newStore()
 	full.size = maxSize
-	broken := newTestService(nil)
+	broken := newTestService(t, nil)
 	broken.current.Store(&world{}) // without a store
-	slow := startService(t, newTestService(nil), func(srv *http.Server) {
+	slow := startService(t, newTestService(t, nil), func(srv *http.Server) {
 		srv.ReadTimeout = 100 * time.Millisecond
 	})
 
@@ -4347,7 +4362,7 @@ func testDocumentedErrors(t *testing.T) {
 		s.do(t, "POST /v1/pets {}\nContent-Type: text/plain"),
 		startService(t, broken).do(t, "GET /v1/pets"),
 		s.do(t, "GET /v1/store/orders"),
-		startService(t, newTestService(full)).do(t, "POST /v1/pets "+newPet),
+		startService(t, newTestService(t, full)).do(t, "POST /v1/pets "+newPet),
 	} {
 		answered = append(answered, fmt.Sprint(r.status, " ", r.error().Code))
 	}
@@ -4410,7 +4425,7 @@ func testDocumentedExitCodes(t *testing.T) {
 
 // testDocumentedLimits checks the limits, in the units of the document.
 func testDocumentedLimits(t *testing.T) {
-	srv := newServer(newTestService(nil))
+	srv := newServer(newTestService(t, nil))
 	headers := int64(srv.MaxHeaderBytes + 4096) // net/http adds 4096
 	wait := int64(maxWait.Seconds())
 	limits := map[string][]int64{
@@ -4507,7 +4522,7 @@ func testNumbersInSentences(t *testing.T) {
 func testOpenAPIExamples(t *testing.T) {
 	api := readOpenAPI(t)
 	s := startServer(t)
-	slow := startService(t, newTestService(nil), func(srv *http.Server) {
+	slow := startService(t, newTestService(t, nil), func(srv *http.Server) {
 		srv.ReadTimeout = 100 * time.Millisecond
 	})
 
@@ -4741,7 +4756,7 @@ func TestModel(t *testing.T) {
 				request, want := modelSteps[names[random.Intn(len(names))]](&m, random)
 				what := fmt.Sprintf("round %d, step %d: %s", round, step, request)
 				s.do(t, request).check(t, what, want)
-				requests = append(requests, entryOf(request, statusIn(want)))
+				requests = append(requests, entryOf(t, request, statusIn(want)))
 			}
 		}
 	}
@@ -4886,7 +4901,8 @@ func serveBare() error {
 	}
 	header.Del("Date")
 	body := os.Getenv("PETSTORE_TEST_BODY")
-	srv := newServer(newTestService(nil))
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	srv := newServer(newService(testKey, newStore(), 0, nil, log))
 	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		maps.Copy(w.Header(), header)
@@ -4899,6 +4915,10 @@ func serveBare() error {
 	if err != nil {
 		return err
 	}
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		srv.Close() // standard input has ended, and so has the test binary
+	}()
 	fmt.Printf("http://%s/v1\n", ln.Addr())
 	return srv.Serve(ln)
 }
@@ -5027,10 +5047,9 @@ func (s *testServer) withKey(key string) *testServer {
 // Three headers are added unless they are given: Host; Authorization with the
 // key; and Content-Length for a body. With "Transfer-Encoding: chunked", the
 // body is sent as one chunk.
-func (s *testServer) format(request string) string {
-	line, headers, _ := strings.Cut(request, "\n")
-	words := append(strings.SplitN(line, " ", 3), "")
-	method, target, body := words[0], words[1], words[2]
+func (s *testServer) format(t testing.TB, request string) string {
+	t.Helper()
+	method, target, body, headers := parseRequest(t, request)
 	isGiven := func(name string) bool {
 		return strings.Contains("\n"+strings.ToLower(headers), "\n"+name+":")
 	}
@@ -5052,6 +5071,19 @@ func (s *testServer) format(request string) string {
 	return strings.ReplaceAll(head+"\n", "\n", "\r\n") + body
 }
 
+// parseRequest returns the parts of a request, which has the form of format. If
+// there is no target, it reports that with t.Errorf.
+func parseRequest(t testing.TB, request string) (method, target, body, headers string) {
+	t.Helper()
+	line, headers, _ := strings.Cut(request, "\n")
+	method, rest, _ := strings.Cut(line, " ")
+	target, body, _ = strings.Cut(rest, " ")
+	if target == "" {
+		t.Errorf("request:\n%.500s\nwant a method, a space and a target", request)
+	}
+	return method, target, body, headers
+}
+
 // do sends a request, which has the form of format, and returns the response. It
 // uses a connection that was kept alive, if there is one. It is safe for
 // concurrent use, and may be called from any goroutine: if it cannot connect, it
@@ -5069,7 +5101,7 @@ func (s *testServer) do(t testing.TB, request string) response {
 			return response{err: err}
 		}
 	}
-	c.write(s.format(request))
+	c.write(s.format(t, request))
 	resp := c.read()
 	if resp.err != nil || resp.closes {
 		c.Close()
@@ -5096,7 +5128,7 @@ func (s *testServer) send(t testing.TB, request string) *connection {
 	t.Helper()
 	c := s.connect(t)
 	t.Cleanup(func() { c.Close() })
-	c.write(s.format(request))
+	c.write(s.format(t, request))
 	return c
 }
 
@@ -5219,6 +5251,15 @@ func (r response) error() Error {
 	return e
 }
 
+// countPets returns the number of pets in a response of listPets, and 0 for
+// anything else.
+func (r response) countPets() int {
+	if r.status != 200 {
+		return 0
+	}
+	return strings.Count(r.body, `"id":`)
+}
+
 // In the text of a response, these stand for what is missing.
 const (
 	connClosed = "(connection closed)"  // in place of a response
@@ -5321,13 +5362,17 @@ func firstLine(text string) string {
 func (s *testServer) journal(t testing.TB, total int) []entry {
 	t.Helper()
 	var content struct{ Requests []entry }
-	resp := s.do(t, fmt.Sprint("GET /__admin/requests?total=", total))
+	request := fmt.Sprint("GET /__admin/requests?total=", total)
+	resp := s.do(t, request)
+	if resp.status != 200 || resp.err != nil {
+		t.Fatalf("request:\n%s\n got %.500s\nwant the journal", request, resp)
+	}
 	if err := json.Unmarshal([]byte(resp.body), &content); err != nil {
-		t.Fatalf("the journal with %d requests: got %.500s\nwant JSON: %v", total, resp, err)
+		t.Fatalf("request:\n%s\n got %.500s\nwant JSON: %v", request, resp, err)
 	}
 	if len(content.Requests) < total {
-		t.Fatalf("the journal: got %d requests, want %d\n%.500s",
-			len(content.Requests), total, resp)
+		t.Fatalf("request:\n%s\n got %.500s\nwant %d requests, not %d",
+			request, resp, total, len(content.Requests))
 	}
 	return content.Requests
 }
@@ -5376,23 +5421,33 @@ func equalEntry(t testing.TB, request string, got, want entry) {
 	equal(t, "the ignored names"+of, got.Ignored, want.Ignored)
 }
 
-// entryOf returns the entry of a request that has the form of format and no
-// headers.
-func entryOf(request string, status int) entry {
-	words := append(strings.SplitN(request, " ", 3), "")
-	return entry{Method: words[0], URL: words[1], Body: words[2], Status: status}
+// entryOf returns the entry of a request, which has the form of format. The
+// entry has no headers.
+func entryOf(t testing.TB, request string, status int) entry {
+	t.Helper()
+	method, target, body, _ := parseRequest(t, request)
+	return entry{Method: method, URL: target, Body: body, Status: status}
 }
 
-// waitMatched waits until the standing fault has matched n requests. Their
-// delays may not have begun yet. It fails the test if no fault stands.
+// waitMatched waits until the standing fault has matched n requests, which must
+// be the first of the world. Their delays may not have begun yet. It fails the
+// test at once if no fault stands, or if the service has answered n requests,
+// but the fault has not matched them.
 func (s *testServer) waitMatched(t testing.TB, n int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("the standing fault has matched %d requests", n), func() bool {
+	condition := fmt.Sprintf("the standing fault has matched %d requests", n)
+	eventually(t, condition, func() (got any, ok bool) {
+		answered := len(s.journal(t, 0)) // before the fault, as they are matched before
 		resp := s.do(t, "GET /__admin/fault")
 		if !strings.Contains(resp.body, `"matched":`) {
 			t.Fatalf("GET /__admin/fault:\n got %s\nwant a standing fault", resp)
 		}
-		return strings.Contains(resp.body, fmt.Sprintf(`"matched":%d,`, n))
+		isMatched := strings.Contains(resp.body, fmt.Sprintf(`"matched":%d,`, n))
+		if !isMatched && answered >= n {
+			t.Fatalf("GET /__admin/fault after %d answers:\n got %s\nwant %d matched requests",
+				answered, resp, n)
+		}
+		return resp, isMatched
 	})
 }
 
@@ -5458,6 +5513,7 @@ func (c command) start(t testing.TB) *testServer {
 	t.Cleanup(cancel)
 	c.args = append([]string{"-addr", "127.0.0.1:0"}, c.args...)
 	stderr := new(lockedBuffer)
+	logIfFailed(t, "stderr of the service", stderr)
 	out, w := io.Pipe()
 	exit := make(chan int, 1)
 	go func() {
@@ -5509,10 +5565,23 @@ func readAddr(t testing.TB, stdout *bufio.Reader, stderr fmt.Stringer) string {
 }
 
 // newTestService returns a service with testKey and the pets of seed, or without
-// pets if seed is nil. It logs nothing, has no latency and does not stop.
-func newTestService(seed *store) *service {
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	return newService(testKey, cmp.Or(seed, newStore()), 0, nil, log)
+// pets if seed is nil. It has no latency and does not stop. Its log has no
+// requests.
+func newTestService(t testing.TB, seed *store) *service {
+	log := new(lockedBuffer)
+	logIfFailed(t, "the log of the service", log)
+	handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})
+	return newService(testKey, cmp.Or(seed, newStore()), 0, nil, slog.New(handler))
+}
+
+// logIfFailed shows what was written to a buffer, unless that is nothing, if the
+// test has failed at its end.
+func logIfFailed(t testing.TB, what string, buffer *lockedBuffer) {
+	t.Cleanup(func() {
+		if text := buffer.String(); t.Failed() && text != "" {
+			t.Logf("%s:\n%.3000s", what, text)
+		}
+	})
 }
 
 // newTestStore returns a store with the pets of a seed.
@@ -5619,13 +5688,13 @@ func addRoute(t testing.TB, rt route) {
 // waitClosed waits until the service accepts no new connections.
 func (s *testServer) waitClosed(t testing.TB) {
 	t.Helper()
-	eventually(t, "the service accepts no connections", func() bool {
+	eventually(t, "the service accepts no connections", func() (got any, ok bool) {
 		conn, err := net.Dial("tcp", s.addr)
 		if err != nil {
-			return true
+			return err, true
 		}
 		conn.Close()
-		return false
+		return "a connection to " + s.addr, false
 	})
 }
 
@@ -5674,9 +5743,11 @@ func petstoreCommand(args ...string) *exec.Cmd {
 }
 
 // startProcess starts a command that petstoreCommand has returned, and waits for
-// its base URL. The standard input of the process stays open.
+// its base URL. The standard input of the process stays open as long as the test
+// binary runs. So -stdin ends the process even if the test binary is killed.
 func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
+	cmd.Args = append(cmd.Args, "-stdin")
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -5686,6 +5757,7 @@ func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 	}
 	stdout := bufio.NewReader(pipe)
 	stderr := new(lockedBuffer)
+	logIfFailed(t, "stderr of the process", stderr)
 	if cmd.Stderr == nil {
 		cmd.Stderr = stderr
 	}
@@ -5741,13 +5813,18 @@ func receive[T any](t testing.TB, what string, c <-chan T) T {
 }
 
 // eventually waits until a condition is true, and fails the test if that takes
-// too long. It checks the condition every millisecond, so it is only for
-// conditions that no event announces.
-func eventually(t testing.TB, condition string, isTrue func() bool) {
+// too long. It calls check every millisecond, so it is only for conditions that
+// no event announces. check returns what it has got, for the failure, and
+// whether the condition is true.
+func eventually(t testing.TB, condition string, check func() (got any, ok bool)) {
 	t.Helper()
-	for end := time.Now().Add(patience); !isTrue(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		got, ok := check()
+		if ok {
+			return
+		}
 		if time.Now().After(end) {
-			t.Fatalf("waited %v for this: %s", patience, condition)
+			t.Fatalf("waited %v for this: %s\n got %.1000s", patience, condition, fmt.Sprint(got))
 		}
 	}
 }
