@@ -502,11 +502,13 @@ var faultTests = []struct {
 // nothing of it behind. For what else ends a fault, see TestHeldAnswers.
 func TestFaultCodes(t *testing.T) {
 	var codes []string
-	for _, tt := range faultTests {
+	for i, tt := range faultTests {
 		codes = append(codes, tt.code)
 		for _, by := range []string{"Prefer", "standing"} {
 			t.Run(tt.code+"/"+tt.request+"/"+by, func(t *testing.T) {
-				t.Parallel()
+				if i > 0 {
+					t.Parallel()
+				}
 				s := startService(t, newTestService(t, newTestStore(t, "["+newPet+"]")))
 				recorded := entryOf(t, faultRequests[tt.request], statusIn(tt.want))
 				recorded.Answer, recorded.Error, recorded.Fault = tt.answer, tt.err, "code="+tt.code
@@ -524,6 +526,9 @@ func TestFaultCodes(t *testing.T) {
 				if !tt.held {
 					conn.read().check(t, "request:\n"+request, want)
 				}
+				if t.Failed() {
+					return // the journal differs in the same way
+				}
 				equalEntry(t, request, s.journal(t, 1)[0], recorded)
 				pets := s.do(t, "GET /v1/pets"+observer).body
 				equal(t, "pet 2 is in the store after this request:\n"+request,
@@ -537,6 +542,9 @@ func TestFaultCodes(t *testing.T) {
 				s.expect(t, "GET /__admin/fault", "200 {}")
 				s.expect(t, "GET /v1/pets", list1)
 			})
+			if t.Failed() {
+				return // the first two are not parallel, and the others are like them
+			}
 		}
 	}
 	sameNames(t, "faultTests", codes, "faultCodes and 418", append([]string{"418"}, faultCodes...))
@@ -924,6 +932,9 @@ func TestStandingFault(t *testing.T) {
 		{request: "DELETE /__admin/fault", want: "204"},
 	} {
 		s.expect(t, tt.request, tt.want)
+		if t.Failed() {
+			return // the rows that follow depend on this one
+		}
 	}
 }
 
@@ -1012,13 +1023,14 @@ func TestFaultListConcurrent(t *testing.T) {
 		s.setFault(t, "code=503,lost,429,lost,rst&operation=listPets&skip=20")
 		var mu sync.Mutex
 		got := map[string]int{} // number of responses by their first line
-		concurrently(clients, func(int) {
+		concurrently(t, clients, func(int) error {
 			list := firstLine(s.do(t, "GET /v1/pets").String())
 			pet := firstLine(s.do(t, "GET /v1/pets/0").String())
 			mu.Lock()
 			defer mu.Unlock()
 			got[list]++
 			got[pet]++
+			return nil
 		})
 		want := map[string]int{
 			"404 not_found: there is no pet 0":      clients,
@@ -1031,6 +1043,9 @@ func TestFaultListConcurrent(t *testing.T) {
 		equal(t, "the number of responses of each kind", got, want)
 		matches(t, "the standing fault", s.do(t, "GET /__admin/fault").String(),
 			`^200 .*"skip":20,"times":5,"matched":64,"applied":5}$`)
+		if t.Failed() {
+			return // the other rounds are likely to fail in the same way
+		}
 	}
 }
 
@@ -1049,12 +1064,13 @@ func TestFaultCountsConcurrent(t *testing.T) {
 		}
 		f.state.Times = tt.times
 		var applied atomic.Int64
-		concurrently(clients, func(int) {
+		concurrently(t, clients, func(int) error {
 			for range each {
 				if f.next("listPets") != (fault{}) {
 					applied.Add(1)
 				}
 			}
+			return nil
 		})
 		what := fmt.Sprint("with times=", tt.times, ", the number of requests ")
 		equal(t, what+"with the fault", applied.Load(), tt.want)
@@ -1075,16 +1091,16 @@ func TestSetFaultConcurrent(t *testing.T) {
 		handler.ServeHTTP(w, r)
 		return w.Body.String()
 	}
-	concurrently(64, func(i int) {
+	concurrently(t, 64, func(i int) error {
 		target := fmt.Sprint("/__admin/fault?code=503&times=", i+1)
 		want := fmt.Sprintf(`{"code":"503","times":%d,"matched":0,"applied":0}`+"\n", i+1)
 		for range 500 {
 			if got := send("PUT", target); got != want {
-				t.Errorf("PUT %s:\n got %q\nwant %q", target, got, want)
-				return
+				return fmt.Errorf("PUT %s\n got %q\nwant %q", target, got, want)
 			}
 			send("GET", "/v1/pets") // is counted by whichever fault stands
 		}
+		return nil
 	})
 }
 
@@ -1134,7 +1150,7 @@ func TestRelease(t *testing.T) {
 				}
 			})
 			if t.Failed() {
-				return // the first did not run in parallel, and the others are like it
+				return // the first is not parallel, and the others are like it
 			}
 		}
 	}
@@ -1244,6 +1260,9 @@ func TestSeedAndReset(t *testing.T) {
 		{request: "GET /v1/pets", want: "200 [" + seeded + "]"},
 	} {
 		s.expect(t, tt.request, tt.want)
+		if t.Failed() {
+			return // the rows that follow depend on this one
+		}
 	}
 
 	list := tempFile(t, s.do(t, "GET /v1/pets").body) // a response of listPets is a seed, too
@@ -1258,17 +1277,17 @@ func TestSeedAndReset(t *testing.T) {
 // response would be a 500.
 func TestResetConcurrent(t *testing.T) {
 	handler := newTestService(t, nil).handler()
-	concurrently(16, func(int) {
+	concurrently(t, 16, func(int) error {
 		for range 500 {
 			r := httptest.NewRequest("POST", "/__admin/reset", nil)
 			r.Header.Set("Authorization", "Bearer "+testKey)
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, r)
 			if w.Code != 204 {
-				t.Errorf("a reset: got %d %q, want 204", w.Code, w.Body)
-				return
+				return fmt.Errorf("a reset: got %d %q, want 204", w.Code, w.Body)
 			}
 		}
+		return nil
 	})
 }
 
@@ -1296,7 +1315,7 @@ func TestLargeSeedFile(t *testing.T) {
 // journal. A request in flight at a reset or a stop no longer waits. It changes
 // the world in which it has arrived, and not the next.
 func TestInFlightAtReset(t *testing.T) {
-	for _, tt := range []struct {
+	for i, tt := range []struct {
 		name    string
 		latency time.Duration
 		fault   string // of the standing fault, if there is one
@@ -1315,9 +1334,11 @@ func TestInFlightAtReset(t *testing.T) {
 		{name: "stall", fault: "code=stall", want: halfPet2, creates: true},
 		{name: "drip", fault: "code=drip", want: created2, creates: true},
 	} {
-		for _, end := range []string{"reset", "stop"} {
+		for j, end := range []string{"reset", "stop"} {
 			t.Run(tt.name+"/"+end, func(t *testing.T) {
-				t.Parallel()
+				if i > 0 || j > 0 {
+					t.Parallel()
+				}
 				stopping := make(chan struct{})
 				svc := newTestService(t, newTestStore(t, "["+newPet+"]"))
 				svc.latency, svc.stopping = tt.latency, stopping
@@ -1354,6 +1375,9 @@ func TestInFlightAtReset(t *testing.T) {
 					equal(t, "the number of pets in the next world", len(next.pets.pets), 0)
 				}
 			})
+			if t.Failed() {
+				return // the first is not parallel, and the others are like it
+			}
 		}
 	}
 }
@@ -1581,7 +1605,7 @@ func TestJournalTotal(t *testing.T) {
 	equal(t, "the number of waiting requests after the client left", waiting(), 0)
 
 	old := wait(4)
-	s.expect(t, "POST /__admin/reset", "204")
+	s.reset(t, "")
 	expectTotal("total=4 after a reset", old.read(), 3)
 	one := wait(1)
 	s.do(t, "GET /v1/pets")
@@ -1776,11 +1800,17 @@ func TestStderrStaysEmpty(t *testing.T) {
 	for i := range servers {
 		servers[i] = startServer(t)
 	}
-	concurrently(len(servers), func(i int) { use(servers[i]) })
+	concurrently(t, len(servers), func(i int) error {
+		use(servers[i])
+		return nil
+	})
 	for i, s := range servers {
 		s.stop()
 		what := fmt.Sprintf("stderr of service %d of %d", i+1, len(servers))
 		equal(t, what, s.stderr.String(), "")
+		if t.Failed() {
+			return // the others are likely to fail in the same way
+		}
 	}
 
 	p := startProcess(t, petstoreCommand())
@@ -1919,6 +1949,9 @@ func TestContract(t *testing.T) {
 		{request: "GET /v1/pets/2\nAuthorization: x", want: missingKey},
 	} {
 		s.expect(t, tt.request, tt.want)
+		if t.Failed() {
+			return // the rows that follow depend on this one
+		}
 	}
 }
 
@@ -1971,8 +2004,8 @@ func getRequests() []string {
 func TestKeyIsCheckedFirst(t *testing.T) {
 	s := startServer(t)
 	for _, request := range []string{
-		"GET /v1", "GET /v1/pets/", "GET /v1/../v1/pets", "GET /%761/x", "GET /v1/pets/1" + badQuery,
-		"GET /v1/store/orders", "BREW /v1/pets", "POST /v1/pets {}", "GET /__admin",
+		"GET /v1", "GET /v1/pets/", "GET /v1/../v1/pets", "GET /%761/x",
+		"GET /v1/pets/1" + badQuery, "GET /v1/store/orders", "BREW /v1/pets", "POST /v1/pets {}", "GET /__admin",
 		"GET /__admin/requests", "GET /v1/pets?limit=0&key=" + testKey,
 	} {
 		s.withKey("").expect(t, request+"\nX-Api-Key: "+testKey+"\nPrefer: code=503", missingKey)
@@ -2047,22 +2080,21 @@ func TestAddConcurrent(t *testing.T) {
 	const clients, each = 8, 2000
 	pets := newStore()
 	var used [clients*each + 1]atomic.Bool // by id
-	concurrently(clients, func(int) {
+	concurrently(t, clients, func(int) error {
 		for range each {
 			p, err := pets.add(NewPet{})
 			if err != nil {
-				t.Errorf("add: got the error %v, want none", err)
-				return
+				return fmt.Errorf("add: got the error %w, want none", err)
 			}
 			if p.id < 1 || p.id > clients*each || used[p.id].Swap(true) {
-				t.Errorf("add: got the id %d, want a new one from 1 to %d", p.id, clients*each)
-				return
+				return fmt.Errorf("add: got the id %d, want a new one from 1 to %d",
+					p.id, clients*each)
 			}
 			if pets.get(p.id) != p {
-				t.Errorf("get(%d) does not return the pet that was added", p.id)
-				return
+				return fmt.Errorf("get(%d) does not return the pet that was added", p.id)
 			}
 		}
+		return nil
 	})
 	list := allPets(pets)
 	equal(t, "the number of pets in the list", len(list), clients*each)
@@ -2658,7 +2690,8 @@ func TestInternalErrors(t *testing.T) {
 				panic(secret)
 			},
 			want: bug500,
-			log: `^time=\S+ level=ERROR msg=bug error="panic: open /secret: .*TestInternalErrors.*" ` +
+			log: `^time=\S+ level=ERROR msg=bug ` +
+				`error="panic: open /secret: .*TestInternalErrors.*" ` +
 				`method=GET url=/v1/pets/bug\n$`,
 		},
 		{
@@ -2695,7 +2728,7 @@ func TestFullStore(t *testing.T) {
 		equal(t, "the size of the full store", svc.current.Load().pets.size, maxSize)
 		s.expect(t, "POST /v1/pets "+newPet, full)
 		s.expect(t, "GET /v1/pets", list1)
-		s.expect(t, "POST /__admin/reset", "204")
+		s.reset(t, "")
 	}
 
 	const rex = `{"id":7,"name":"é<","categoryId":-1,"status":"sold"}`
@@ -2861,7 +2894,7 @@ func TestFaultIsChosenBeforeLatency(t *testing.T) {
 	s.waitMatched(t, 1)
 	s.setFault(t, "code=503")
 	s.expect(t, "GET /__admin/requests", emptyJournal)
-	s.expect(t, "POST /__admin/reset", "204")
+	s.reset(t, "")
 	conn.read().check(t, "GET /v1/pets", teapot)
 }
 
@@ -2876,7 +2909,9 @@ func TestServeFails(t *testing.T) {
 		t.Errorf("with a closed standard output: got the error %v, want %v", err, io.ErrClosedPipe)
 	}
 	ln.Close()
-	err = within(t, "the end", func() error { return serve(ln, newTestService(t, nil), io.Discard) })
+	err = within(t, "the end", func() error {
+		return serve(ln, newTestService(t, nil), io.Discard)
+	})
 	if !errors.Is(err, net.ErrClosed) {
 		t.Errorf("with a closed listener: got the error %v, want %v", err, net.ErrClosed)
 	}
@@ -2945,6 +2980,9 @@ func TestSignals(t *testing.T) {
 			}
 			conn.write(newPet)
 			conn.read().check(t, "the create in flight", created1+"\nConnection: close")
+			if t.Failed() {
+				return // the log differs in the same way
+			}
 			p.expectExit(t, "<nil>")
 			matches(t, "stderr", p.stderr.String(),
 				`(?s)stopping; .*limit=10s\n.*msg=request .*status=201\n$`)
@@ -3186,6 +3224,7 @@ func TestOpenAPI(t *testing.T) {
 		"502":     "\nPrefer: code=html",
 		"default": "\nContent-Length: 999", // no body follows, so this is a 408
 	}
+	s.reset(t, "[]") // each subtest begins with a reset, so stop if it does not work
 	api := readOpenAPI(t)
 	for _, pattern := range keys(api.operations) {
 		op := api.operations[pattern]
@@ -4755,12 +4794,12 @@ func TestModel(t *testing.T) {
 		for step := 0; step < 1000 && !t.Failed(); step++ {
 			switch random.Intn(50) {
 			case 0:
-				s.expect(t, "POST /__admin/reset", "204")
+				s.reset(t, "")
 				m, requests = fromFile, nil
 			case 1:
 				var seed string
 				m, seed = randomSeed(random)
-				s.expect(t, "POST /__admin/reset "+seed, "204")
+				s.reset(t, seed)
 				requests = nil
 			case 2, 3:
 				s.expectJournal(t, requests...)
@@ -4784,18 +4823,18 @@ func TestLong(t *testing.T) {
 	}
 	t.Run("a million pets", func(t *testing.T) {
 		p := startProcess(t, petstoreCommand("-seed", tempFile(t, seedOf(1_000_000))))
-		concurrently(8, func(i int) {
+		concurrently(t, 8, func(i int) error {
 			for n := range 1000 {
 				after := int64(i*100_000 + n*75)
 				resp := p.do(t, fmt.Sprint("GET /v1/pets?limit=100&status=sold&after=", after))
 				var page []Pet
 				json.Unmarshal([]byte(resp.body), &page)
 				if len(page) != 100 || page[0].ID <= after {
-					t.Errorf("the page after %d: got %d pets, want 100 with larger ids: %.500s",
+					return fmt.Errorf("the page after %d: got %d pets, want 100 with larger ids: %.500s",
 						after, len(page), resp)
-					return
 				}
 			}
+			return nil
 		})
 		peak := p.proc(t, "status", `VmHWM:\s*(\d+) kB`)
 		if mib := peak >> 10; mib > 500 {
@@ -4884,13 +4923,13 @@ func compareWithBare(b *testing.B, p *process, request string) {
 		"PETSTORE_TEST_HEADER="+string(encodeJSON(answer.header)))
 	servers := []*process{p, startProcess(b, cmd)}
 	load := func(s *process, n int) {
-		concurrently(32, func(i int) {
+		concurrently(b, 32, func(i int) error {
 			for ; i < n; i += 32 {
 				if resp := s.do(b, request); resp.err != nil {
-					b.Errorf("%s: %v", request, resp.err)
-					return
+					return fmt.Errorf("%s: %w", request, resp.err)
 				}
 			}
+			return nil
 		})
 	}
 	var used [2]time.Duration
@@ -5328,6 +5367,7 @@ func (r response) String() string {
 // check compares the text of a response with want, whose headers may be in any
 // order. If the first line of want ends with "…", that of the response must
 // begin like it: "404 not_found: …" allows any message. what says what was sent.
+// A failure does not show headers that are as they should be.
 func (r response) check(t testing.TB, what, want string) {
 	t.Helper()
 	got := r.String()
@@ -5346,6 +5386,9 @@ func (r response) check(t testing.TB, what, want string) {
 	}
 	if isLine && gotHeaders == wantHeaders {
 		return
+	}
+	if gotHeaders == wantHeaders {
+		got, want = gotLine, wantLine
 	}
 	if max(len(got), len(want)) > 2*longText {
 		got, want = excerpts(got, want)
@@ -5864,24 +5907,30 @@ func eventually(t testing.TB, condition string, check func() (got any, ok bool))
 // concurrently calls f with 0 to n-1, each in a goroutine, and waits for all. No
 // goroutine calls f before all have started.
 //
-// As f does not run in the goroutine of the test, it must not end the test: it
-// may call t.Error and t.Errorf, do and expect, and equal and the other
-// comparisons, but not t.Fatal, nor a helper that starts a service or waits. In a
-// loop, f should return after its first failure, so that a failing test does not
-// print thousands.
-func concurrently(n int, f func(i int)) {
+// It reports the first error that f returns, and no other, as the others are
+// likely to be like it. As f does not run in the goroutine of the test, it must
+// not end the test: it may call do, but not t.Fatal, nor a helper that starts a
+// service or waits.
+func concurrently(t testing.TB, n int, f func(i int) error) {
+	t.Helper()
 	start := make(chan struct{})
+	errs := make(chan error, n)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
 			<-start
-			f(i)
+			if err := f(i); err != nil {
+				errs <- err
+			}
 		}()
 	}
 	close(start)
 	wg.Wait()
+	if len(errs) > 0 {
+		t.Error(<-errs)
+	}
 }
 
 // Helpers: values, files and buffers.
