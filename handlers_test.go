@@ -464,37 +464,76 @@ var faultTests = []struct {
 	{code: "lost", request: "list", want: connClosed, answer: listAnswer},
 	{code: "lost", request: "head", want: connClosed, answer: listAnswer},
 	{code: "lost", request: "create", want: connClosed, created: true, answer: createAnswer},
-	{code: "lost", request: "refused create", want: connClosed,
-		answer: refusedAnswer, err: refusedError},
+	{
+		code:    "lost",
+		request: "refused create",
+		want:    connClosed,
+		answer:  refusedAnswer,
+		err:     refusedError,
+	},
 
 	{code: "truncate", request: "list", want: halfList, answer: listAnswer},
 	{code: "truncate", request: "head", want: connClosed, answer: listAnswer},
 	{code: "truncate", request: "create", want: halfPet2, created: true, answer: createAnswer},
-	{code: "truncate", request: "refused create", want: halfError,
-		answer: refusedAnswer, err: refusedError},
+	{
+		code:    "truncate",
+		request: "refused create",
+		want:    halfError,
+		answer:  refusedAnswer,
+		err:     refusedError,
+	},
 
 	// The response to HEAD has no body that could be halved. The client waits for
 	// as long as for the second half.
 	{code: "stall", request: "list", want: halfList, held: true, answer: listAnswer},
 	{code: "stall", request: "head", want: connClosed, held: true, answer: listAnswer},
-	{code: "stall", request: "create", want: halfPet2, held: true,
-		created: true, answer: createAnswer},
-	{code: "stall", request: "refused create", want: halfError, held: true,
-		answer: refusedAnswer, err: refusedError},
+	{
+		code:    "stall",
+		request: "create",
+		want:    halfPet2,
+		held:    true,
+		created: true,
+		answer:  createAnswer,
+	},
+	{
+		code:    "stall",
+		request: "refused create",
+		want:    halfError,
+		held:    true,
+		answer:  refusedAnswer,
+		err:     refusedError,
+	},
 
 	// The response to HEAD has no body that could be sent in pieces.
 	{code: "drip", request: "list", want: list1, held: true, answer: listAnswer},
 	{code: "drip", request: "head", want: "200", answer: listAnswer},
-	{code: "drip", request: "create", want: created2, held: true,
-		created: true, answer: createAnswer},
-	{code: "drip", request: "refused create", want: missingName, held: true,
-		answer: refusedAnswer, err: refusedError},
+	{
+		code:    "drip",
+		request: "create",
+		want:    created2,
+		held:    true,
+		created: true,
+		answer:  createAnswer,
+	},
+	{
+		code:    "drip",
+		request: "refused create",
+		want:    missingName,
+		held:    true,
+		answer:  refusedAnswer,
+		err:     refusedError,
+	},
 
 	{code: "html", request: "list", want: gateway502, answer: gatewayAnswer},
 	{code: "html", request: "head", want: "502\nContent-Type: text/html", answer: gatewayAnswer},
 	{code: "html", request: "create", want: gateway502, created: true, answer: gatewayAnswer},
-	{code: "html", request: "refused create", want: gateway502,
-		answer: gatewayAnswer, err: refusedError},
+	{
+		code:    "html",
+		request: "refused create",
+		want:    gateway502,
+		answer:  gatewayAnswer,
+		err:     refusedError,
+	},
 }
 
 // Each code of a fault has its effect on the client, the journal and the store,
@@ -722,8 +761,11 @@ func TestRST(t *testing.T) {
 		{name: "new", send: []string{rst}, want: []string{connReset}},
 		{name: "kept alive", send: []string{plain, rst}, want: []string{"200 []", connReset}},
 		{name: "pipelined", send: []string{rst + plain}, want: []string{connReset}},
-		{name: "HTTP/1.0", send: []string{strings.Replace(rst, "HTTP/1.1", "HTTP/1.0", 1)},
-			want: []string{connReset}},
+		{
+			name: "HTTP/1.0",
+			send: []string{strings.Replace(rst, "HTTP/1.1", "HTTP/1.0", 1)},
+			want: []string{connReset},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			conn := s.connect(t)
@@ -781,10 +823,16 @@ func TestParsePrefer(t *testing.T) {
 	for _, tt := range []struct{ name, header, want string }{
 		{name: "nothing"},
 		{name: "bounds", header: bounds, want: bounds},
-		{name: "order", header: "retry-after=0,delay=.5,code=503",
-			want: "code=503, delay=.5, retry-after=0"},
-		{name: "spaces and quotes", header: ` CODE = "503"	; delay="1"`,
-			want: "code=503, delay=1"},
+		{
+			name:   "order",
+			header: "retry-after=0,delay=.5,code=503",
+			want:   "code=503, delay=.5, retry-after=0",
+		},
+		{
+			name:   "spaces and quotes",
+			header: ` CODE = "503"	; delay="1"`,
+			want:   "code=503, delay=1",
+		},
 		{name: "empty preferences", header: ",;=,code=503,;", want: "code=503"},
 		{name: "the first wins", header: "code=404, code=500", want: "code=404"},
 		{name: "no list", header: "code=503,lost", want: "code=503"},
@@ -823,19 +871,32 @@ func TestParsePrefer(t *testing.T) {
 func TestPrefer(t *testing.T) {
 	s := startServer(t)
 	for _, tt := range []struct{ request, want string }{
-		{request: "GET /v1/pets" + badQuery + "\nPrefer: code=429",
+		{
+			request: "GET /v1/pets" + badQuery + "\nPrefer: code=429",
 			want: "429 too_many_requests: " + simulated +
-				"\nRetry-After: 1\nPreference-Applied: code=429"},
-		{request: "GET /v1/pets\nPrefer: code=503",
-			want: "503 service_unavailable: …\nRetry-After: 1\nPreference-Applied: code=503"},
-		{request: "GET /v1/nothing\nPrefer: wait=1\nPrefer: code=401",
-			want: wrongKey + "\nPreference-Applied: code=401"},
-		{request: "BREW /v1//pets/" + badQuery + " {\nPrefer: code=599, retry-after=7",
-			want: "599 status_599: …\nRetry-After: 7\nPreference-Applied: code=599, retry-after=7"},
-		{request: "GET /v1/pets\nPrefer: delay=0, retry-after=5",
-			want: "200 []\nPreference-Applied: delay=0"},
-		{request: "GET /v1/pets/1\nPrefer: code=html",
-			want: gateway502 + "\nPreference-Applied: code=html"},
+				"\nRetry-After: 1\nPreference-Applied: code=429",
+		},
+		{
+			request: "GET /v1/pets\nPrefer: code=503",
+			want:    "503 service_unavailable: …\nRetry-After: 1\nPreference-Applied: code=503",
+		},
+		{
+			request: "GET /v1/nothing\nPrefer: wait=1\nPrefer: code=401",
+			want:    wrongKey + "\nPreference-Applied: code=401",
+		},
+		{
+			request: "BREW /v1//pets/" + badQuery + " {\nPrefer: code=599, retry-after=7",
+			want: "599 status_599: …" +
+				"\nRetry-After: 7\nPreference-Applied: code=599, retry-after=7",
+		},
+		{
+			request: "GET /v1/pets\nPrefer: delay=0, retry-after=5",
+			want:    "200 []\nPreference-Applied: delay=0",
+		},
+		{
+			request: "GET /v1/pets/1\nPrefer: code=html",
+			want:    gateway502 + "\nPreference-Applied: code=html",
+		},
 		{request: "GET /v1/pets", want: "200 []"},
 		{request: "GET /healthz\nPrefer: code=hangup", want: `200 {"status":"ok"}`},
 		{request: "GET /__admin/fault\nPrefer: code=hangup", want: "200 {}"},
@@ -892,30 +953,43 @@ func TestStandingFault(t *testing.T) {
 	for _, tt := range []struct{ request, want string }{
 		// A request with a wrong method is not a createPet. One with a bad Prefer is
 		// refused, and not counted.
-		{request: "PUT /__admin/fault?code=503&operation=createPet",
-			want: `200 {"code":"503","operation":"createPet","matched":0,"applied":0}`},
+		{
+			request: "PUT /__admin/fault?code=503&operation=createPet",
+			want:    `200 {"code":"503","operation":"createPet","matched":0,"applied":0}`,
+		},
 		{request: "BREW /v1/pets", want: "405 method_not_allowed: …\nAllow: GET, HEAD, POST"},
 		{request: "POST /v1/pets\nPrefer: code=1", want: "400 invalid_parameter: code is 1;…"},
-		{request: "POST /v1/pets {}\nPrefer: wait=1",
-			want: "503 service_unavailable: …\nRetry-After: 1"},
+		{
+			request: "POST /v1/pets {}\nPrefer: wait=1",
+			want:    "503 service_unavailable: …\nRetry-After: 1",
+		},
 		{request: "POST /v1/pets {}\nAuthorization: x", want: missingKey},
-		{request: "GET /__admin/fault",
-			want: `200 {"code":"503","operation":"createPet","matched":1,"applied":1}`},
+		{
+			request: "GET /__admin/fault",
+			want:    `200 {"code":"503","operation":"createPet","matched":1,"applied":1}`,
+		},
 
 		// A HEAD counts as a GET. A list counts even if it is refused. A wrong path
 		// has no operation.
-		{request: "PUT /__admin/fault?delay=0&operation=listPets",
-			want: `200 {"delay":"0","operation":"listPets","matched":0,"applied":0}`},
+		{
+			request: "PUT /__admin/fault?delay=0&operation=listPets",
+			want:    `200 {"delay":"0","operation":"listPets","matched":0,"applied":0}`,
+		},
 		{request: "GET /v1/pets?limit=x", want: "400 invalid_parameter: limit is x;…"},
 		{request: "HEAD /v1/pets", want: "200"},
 		{request: "GET /v1/pets/.", want: "404 not_found: …"},
-		{request: "GET /__admin/fault",
-			want: `200 {"delay":"0","operation":"listPets","matched":2,"applied":2}`},
+		{
+			request: "GET /__admin/fault",
+			want:    `200 {"delay":"0","operation":"listPets","matched":2,"applied":2}`,
+		},
 
 		// Two requests are let through, and the fault is applied to the next two. The
 		// request between them has its own delay.
-		{request: "PUT /__admin/fault?times=2&skip=2&code=418&answer-delay=0.0",
-			want: `200 {"code":"418","answer-delay":"0.0","skip":2,"times":2,"matched":0,"applied":0}`},
+		{
+			request: "PUT /__admin/fault?times=2&skip=2&code=418&answer-delay=0.0",
+			want: `200 {"code":"418","answer-delay":"0.0","skip":2,"times":2,` +
+				`"matched":0,"applied":0}`,
+		},
 		{request: "GET /v1/pets/", want: "404 not_found: …"},
 		{request: "GET /v1/pets", want: "200 []"},
 		{request: "GET /v1/nothing", want: teapot},
@@ -925,8 +999,11 @@ func TestStandingFault(t *testing.T) {
 
 		// A PUT that is refused changes nothing.
 		{request: "PUT /__admin/fault?code=x", want: "400 invalid_parameter: code is x;…"},
-		{request: "GET /__admin/fault",
-			want: `200 {"code":"418","answer-delay":"0.0","skip":2,"times":2,"matched":5,"applied":2}`},
+		{
+			request: "GET /__admin/fault",
+			want: `200 {"code":"418","answer-delay":"0.0","skip":2,"times":2,` +
+				`"matched":5,"applied":2}`,
+		},
 		{request: "DELETE /__admin/fault", want: "204"},
 		{request: "GET /__admin/fault", want: "200 {}"},
 		{request: "DELETE /__admin/fault", want: "204"},
@@ -982,22 +1059,32 @@ func TestFaultCodesRefused(t *testing.T) {
 	s.expect(t, "PUT /__admin/fault?code=x",
 		"400 invalid_parameter: code is x; it must be "+words)
 	for _, tt := range []struct{ query, message string }{
-		{query: "code=503,lost&times=2",
-			message: "times cannot be given with a list of codes, as each of them is applied once"},
+		{
+			query:   "code=503,lost&times=2",
+			message: "times cannot be given with a list of codes, as each of them is applied once",
+		},
 		{query: "code=503,", message: "code is empty; it must be …"},
 		{query: "code=,503", message: "code is empty; it must be …"},
 		{query: "code=503,,503", message: "code is empty; it must be …"},
 		{query: "code=503,600", message: "code is 600; it must be …"},
 		{query: "code=503,%20lost", message: "code is  lost; it must be …"},
 		{query: "code=lost,hang", message: "code is hang; it must be …"},
-		{query: "code=a+status+from+400+to+599",
-			message: "code is a status from 400 to 599; it must be …"},
-		{query: "code=an+integer+from+400+to+599",
-			message: "code is an integer from 400 to 599; it must be …"},
-		{query: "code=lost,drip&retry-after=7",
-			message: "retry-after needs a status as code, such as code=503"},
-		{query: "delay=1&retry-after=7",
-			message: "retry-after needs a status as code, such as code=503"},
+		{
+			query:   "code=a+status+from+400+to+599",
+			message: "code is a status from 400 to 599; it must be …",
+		},
+		{
+			query:   "code=an+integer+from+400+to+599",
+			message: "code is an integer from 400 to 599; it must be …",
+		},
+		{
+			query:   "code=lost,drip&retry-after=7",
+			message: "retry-after needs a status as code, such as code=503",
+		},
+		{
+			query:   "delay=1&retry-after=7",
+			message: "retry-after needs a status as code, such as code=503",
+		},
 	} {
 		s.expect(t, "PUT /__admin/fault?"+tt.query, "400 invalid_parameter: "+tt.message)
 	}
@@ -1189,29 +1276,50 @@ func TestReadSeed(t *testing.T) {
 		ids        []int64 // of the pets, in the order of the list
 		err        string
 	}{
-		{name: "any order",
+		{
+			name: "any order",
 			seed: "[" + withID("7") + "," + newPet + "," + withID("3") + "," + newPet + "]",
-			ids:  []int64{3, 7, 8, 9}},
-		{name: "largest id", seed: "[" + withID("4611686018427387904") + "]",
-			ids: []int64{1 << 62}},
-		{name: "long pet", seed: "[" + withID("9"+strings.Repeat(" ", maxBody)) + "]",
-			ids: []int64{9}},
+			ids:  []int64{3, 7, 8, 9},
+		},
+		{
+			name: "largest id",
+			seed: "[" + withID("4611686018427387904") + "]",
+			ids:  []int64{1 << 62},
+		},
+		{
+			name: "long pet",
+			seed: "[" + withID("9"+strings.Repeat(" ", maxBody)) + "]",
+			ids:  []int64{9},
+		},
 		{name: "no pets", seed: " [ ]\n"},
 		{name: "empty", seed: "", err: "the seed is empty" + wantArray},
 		{name: "null", seed: " null\n", err: "the seed is null" + wantArray},
-		{name: "no name", seed: "[" + newPet + `,{"id":1}]`,
-			err: "pet 2: name is missing; it must be a string"},
+		{
+			name: "no name",
+			seed: "[" + newPet + `,{"id":1}]`,
+			err:  "pet 2: name is missing; it must be a string",
+		},
 		{name: "id 0", seed: "[" + withID("0") + "]", err: "pet 1: id is 0" + wantID},
-		{name: "id too large", seed: "[" + withID("4611686018427387905") + "]",
-			err: "pet 1: id is 4611686018427387905" + wantID},
-		{name: "id given twice",
+		{
+			name: "id too large",
+			seed: "[" + withID("4611686018427387905") + "]",
+			err:  "pet 1: id is 4611686018427387905" + wantID,
+		},
+		{
+			name: "id given twice",
 			seed: "[" + withID("4") + "," + withID("9") + "," + withID("4") + "]",
-			err:  "pet 3: id 4 is taken by pet 1 of the seed"},
-		{name: "id taken by a pet without one",
+			err:  "pet 3: id 4 is taken by pet 1 of the seed",
+		},
+		{
+			name: "id taken by a pet without one",
 			seed: "[" + withID("4") + "," + newPet + "," + withID("5") + "]",
-			err:  "pet 3: id 5 is taken by pet 2 of the seed"},
-		{name: "cut short", seed: "[" + newPet,
-			err: "the seed is not JSON: unexpected end of JSON input, at byte 28" + wantArray},
+			err:  "pet 3: id 5 is taken by pet 2 of the seed",
+		},
+		{
+			name: "cut short",
+			seed: "[" + newPet,
+			err:  "the seed is not JSON: unexpected end of JSON input, at byte 28" + wantArray,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := readSeed([]byte(tt.seed))
@@ -1247,8 +1355,10 @@ func TestSeedAndReset(t *testing.T) {
 		{request: "POST /v1/pets " + newPet, want: created6},
 
 		// A reset that is refused changes nothing.
-		{request: `POST /__admin/reset [{"name":"x"}]`,
-			want: "400 invalid_body: pet 1: categoryId is missing; it must be an integer"},
+		{
+			request: `POST /__admin/reset [{"name":"x"}]`,
+			want:    "400 invalid_body: pet 1: categoryId is missing; it must be an integer",
+		},
 		{request: "GET /v1/pets/6", want: `200 {"id":6,"name":"a","categoryId":1}` + deprecated},
 
 		{request: "POST /__admin/reset", want: "204"},
@@ -1329,8 +1439,12 @@ func TestInFlightAtReset(t *testing.T) {
 		{name: "answer-delay", fault: "answer-delay=30", want: created2, creates: true},
 		{name: "error", fault: "code=418&delay=30", want: teapot},
 		{name: "hangup", fault: "code=hangup&delay=30", want: connClosed},
-		{name: "lost", fault: "code=lost&delay=30&answer-delay=30",
-			want: connClosed, creates: true},
+		{
+			name:    "lost",
+			fault:   "code=lost&delay=30&answer-delay=30",
+			want:    connClosed,
+			creates: true,
+		},
 		{name: "stall", fault: "code=stall", want: halfPet2, creates: true},
 		{name: "drip", fault: "code=drip", want: created2, creates: true},
 	} {
@@ -1523,8 +1637,10 @@ func TestObserver(t *testing.T) {
 		{request: "GET /v1/pets\nPrefer: code=hangup" + observer, want: "200 []"},
 		{request: "GET /v1/pets\nPrefer: code=x" + observer, want: "200 []"},
 		{request: "GET /v1/nothing" + observer, want: "404 not_found: …"},
-		{request: "GET /v1/pets/1" + observer,
-			want: "404 not_found: there is no pet 1" + deprecated},
+		{
+			request: "GET /v1/pets/1" + observer,
+			want:    "404 not_found: there is no pet 1" + deprecated,
+		},
 		{request: "GET /v1/pets\nAuthorization: x" + observer, want: missingKey},
 		{request: "GET /v1/pets\nAuthorization: Bearer x" + observer, want: wrongKey},
 	} {
@@ -1645,15 +1761,19 @@ func TestJournalIgnored(t *testing.T) {
 	}{
 		{request: "GET /v1/pets?limit=1&after=1&status=sold"},
 		{request: "POST /v1/pets " + `{"name":"a","categoryId":1,"status":"sold"}`},
-		{request: "GET /v1/pets?stauts=sold&b&a=1&b=2&%61b=",
-			want: []string{"a", "ab", "b", "stauts"}},
+		{
+			request: "GET /v1/pets?stauts=sold&b&a=1&b=2&%61b=",
+			want:    []string{"a", "ab", "b", "stauts"},
+		},
 		{request: "GET /v1/pets?limit=x&Limit=1", want: []string{"Limit"}},
 		{request: "GET /v1/pets/1?limit=1&after=1", want: []string{"after", "limit"}},
 		{request: "GET /v1/pets/99?x", want: []string{"x"}},
 		{request: "GET /v1/store/orders?x", want: []string{"x"}},
-		{request: "POST /v1/pets?z&limit=1 " +
-			`{"status":"sold","id":7,"b":1,"Status":1,"name":"","a":1,"a":2,"categoryId":1}`,
-			want: []string{"limit", "z", "Status", "a", "b", "id"}},
+		{
+			request: "POST /v1/pets?z&limit=1 " +
+				`{"status":"sold","id":7,"b":1,"Status":1,"name":"","a":1,"a":2,"categoryId":1}`,
+			want: []string{"limit", "z", "Status", "a", "b", "id"},
+		},
 		{request: `POST /v1/pets?x {"id":7}`, want: []string{"x", "id"}},
 		{request: `POST /v1/pets?x {"id":7`, want: []string{"x"}},
 		{request: `POST /v1/pets?x {"id":7}` + "\nContent-Type: x", want: []string{"x"}},
@@ -1933,19 +2053,27 @@ func TestContract(t *testing.T) {
 		{request: "GET /v1/pets", want: "200 []"},
 		{request: "POST /v1/pets " + newRex, want: "201 " + rex + "\nLocation: /v1/pets/1"},
 		{request: "POST /v1/pets {}", want: missingName}, // uses no id
-		{request: "POST /v1/pets " + newTom + "\nIdempotency-Key: 1",
-			want: "201 " + tom + "\nLocation: /v1/pets/2"},
+		{
+			request: "POST /v1/pets " + newTom + "\nIdempotency-Key: 1",
+			want:    "201 " + tom + "\nLocation: /v1/pets/2",
+		},
 		{request: "GET /v1/pets", want: "200 [" + rex + "," + tom + "]"},
 		{request: "GET /v1/pets?status=available", want: "200 [" + rex + "]"},
 		{request: "GET /v1/pets?status=pending", want: "200 []"},
 		{request: "GET /v1/pets/2", want: "200 " + tom + deprecated},
 		{request: "GET /v1/pets/0", want: "404 not_found: there is no pet 0" + deprecated},
-		{request: "GET /v1/pets/x",
-			want: "400 invalid_parameter: petId is x; it must be an integer" + deprecated},
-		{request: "GET /v1/pets/2" + badQuery,
-			want: "400 invalid_parameter: the query is malformed…" + deprecated},
-		{request: "GET /v1/pets/2\nPrefer: code=418",
-			want: teapot + deprecated + "\nPreference-Applied: code=418"},
+		{
+			request: "GET /v1/pets/x",
+			want:    "400 invalid_parameter: petId is x; it must be an integer" + deprecated,
+		},
+		{
+			request: "GET /v1/pets/2" + badQuery,
+			want:    "400 invalid_parameter: the query is malformed…" + deprecated,
+		},
+		{
+			request: "GET /v1/pets/2\nPrefer: code=418",
+			want:    teapot + deprecated + "\nPreference-Applied: code=418",
+		},
 		{request: "GET /v1/pets/2\nAuthorization: x", want: missingKey},
 	} {
 		s.expect(t, tt.request, tt.want)
@@ -2005,8 +2133,8 @@ func TestKeyIsCheckedFirst(t *testing.T) {
 	s := startServer(t)
 	for _, request := range []string{
 		"GET /v1", "GET /v1/pets/", "GET /v1/../v1/pets", "GET /%761/x",
-		"GET /v1/pets/1" + badQuery, "GET /v1/store/orders", "BREW /v1/pets", "POST /v1/pets {}", "GET /__admin",
-		"GET /__admin/requests", "GET /v1/pets?limit=0&key=" + testKey,
+		"GET /v1/pets/1" + badQuery, "GET /v1/store/orders", "BREW /v1/pets", "POST /v1/pets {}",
+		"GET /__admin", "GET /__admin/requests", "GET /v1/pets?limit=0&key=" + testKey,
 	} {
 		s.withKey("").expect(t, request+"\nX-Api-Key: "+testKey+"\nPrefer: code=503", missingKey)
 		s.withKey("wrong").expect(t, request+"\nPrefer: code=503", wrongKey)
@@ -2024,8 +2152,10 @@ func TestAuthorization(t *testing.T) {
 		{authorization: "Bearer CORRECT-HORSE", want: wrongKey},
 		{authorization: "Bearer correct-hors", want: wrongKey},
 		{authorization: "Bearer correct-horses", want: wrongKey},
-		{authorization: "Bearer " + testKey + "\nAuthorization: Bearer " + testKey,
-			want: missingKey},
+		{
+			authorization: "Bearer " + testKey + "\nAuthorization: Bearer " + testKey,
+			want:          missingKey,
+		},
 		{authorization: "bEARER   " + testKey, want: "200 []"},
 	} {
 		s.expect(t, "GET /v1/pets\nAuthorization: "+tt.authorization, tt.want)
@@ -2061,10 +2191,16 @@ func TestPaging(t *testing.T) {
 		{query: "?limit=100", pets: 100, link: `</v1/pets?limit=100&after=100>; rel="next"`},
 		{query: "?after=101", pets: 20},
 		{query: "?after=121", pets: 0},
-		{query: "?status=sold&limit=5&after=100&x=y", pets: 5,
-			link: `</v1/pets?limit=5&status=sold&after=113>; rel="next"`},
-		{query: "?after=-9223372036854775808&limit=1", pets: 1,
-			link: `</v1/pets?limit=1&after=1>; rel="next"`},
+		{
+			query: "?status=sold&limit=5&after=100&x=y",
+			pets:  5,
+			link:  `</v1/pets?limit=5&status=sold&after=113>; rel="next"`,
+		},
+		{
+			query: "?after=-9223372036854775808&limit=1",
+			pets:  1,
+			link:  `</v1/pets?limit=1&after=1>; rel="next"`,
+		},
 		{query: "?limit=%31&Limit=9", pets: 1, link: `</v1/pets?limit=1&after=1>; rel="next"`},
 	} {
 		resp := s.do(t, "GET /v1/pets"+tt.query)
@@ -2214,63 +2350,105 @@ func TestMessages(t *testing.T) {
 	s := startServer(t)
 	const wantInteger = "; it must be an integer"
 	for _, tt := range []struct{ request, want string }{
-		{request: "GET /v1\nAuthorization: x",
-			want: "send the API key in one header: Authorization: Bearer <API_KEY>"},
-		{request: "GET /v1\nAuthorization: Bearer x",
-			want: "this is not the API key that the service was started with"},
-		{request: "GET /v1/store/orders",
-			want: "the contract names this operation without its payload"},
+		{
+			request: "GET /v1\nAuthorization: x",
+			want:    "send the API key in one header: Authorization: Bearer <API_KEY>",
+		},
+		{
+			request: "GET /v1\nAuthorization: Bearer x",
+			want:    "this is not the API key that the service was started with",
+		},
+		{
+			request: "GET /v1/store/orders",
+			want:    "the contract names this operation without its payload",
+		},
 		{request: "BREW /v1/pets", want: "this path allows " + allow("/v1/pets") + " only"},
-		{request: "GET /v1/pets/",
+		{
+			request: "GET /v1/pets/",
 			want: "no such path: /v1/pets/; the API is at /v1/pets, without a slash at the end; " +
 				"there are also /__admin/reset, /__admin/fault and /__admin/requests, " +
-				"/openapi.json, and a page at /"},
+				"/openapi.json, and a page at /",
+		},
 		{request: "GET /v1/%70ets/%2d7?colour=red&colour=", want: "there is no pet -7"},
-		{request: "POST /v1/pets x\nContent-Encoding: br",
-			want: "Content-Encoding is br; it must be left out"},
-		{request: "POST /v1/pets x\nContent-Type: x",
+		{
+			request: "POST /v1/pets x\nContent-Encoding: br",
+			want:    "Content-Encoding is br; it must be left out",
+		},
+		{
+			request: "POST /v1/pets x\nContent-Type: x",
 			want: "Content-Type is x; " +
-				"it must be application/json, in UTF-8 (curl sends that with --json)"},
+				"it must be application/json, in UTF-8 (curl sends that with --json)",
+		},
 		{request: "POST /v1/pets" + lengthTooLong, want: bodyTooLarge},
-		{request: "POST /__admin/reset" + lengthTooLong,
-			want: bodyTooLarge + "; put a larger seed into a file, and start with -seed"},
-		{request: "PUT /__admin/fault" + lengthTooLong,
-			want: bodyTooLarge},
+		{
+			request: "POST /__admin/reset" + lengthTooLong,
+			want:    bodyTooLarge + "; put a larger seed into a file, and start with -seed",
+		},
+		{request: "PUT /__admin/fault" + lengthTooLong, want: bodyTooLarge},
 		{request: "GET /v1/pets/1%2F2", want: "petId is 1/2" + wantInteger},
-		{request: "GET /v1/pets?limit=&after=x&status=",
-			want: "limit is empty" + wantInteger + " from 1 to 100"},
-		{request: "GET /v1/pets?limit=x&after=1&after=1",
-			want: "after is given 2 times; it must be given once"},
-		{request: "GET /v1/pets?status=",
-			want: "status is empty; it must be available, pending or sold"},
-		{request: "GET /v1/pets" + badQuery, want: `the query is malformed: invalid URL escape "%zz"`},
-		{request: "PUT /__admin/fault?code=503&operation=",
-			want: "operation is empty; it must be " + orList(faultOperations)},
-		{request: "PUT /__admin/fault?delay=x",
-			want: "delay is x; it must be a number of seconds from 0 to 30, such as 2 or 0.5"},
-		{request: "PUT /__admin/fault?skip=1&times=1&retry-after=5",
+		{
+			request: "GET /v1/pets?limit=&after=x&status=",
+			want:    "limit is empty" + wantInteger + " from 1 to 100",
+		},
+		{
+			request: "GET /v1/pets?limit=x&after=1&after=1",
+			want:    "after is given 2 times; it must be given once",
+		},
+		{
+			request: "GET /v1/pets?status=",
+			want:    "status is empty; it must be available, pending or sold",
+		},
+		{
+			request: "GET /v1/pets" + badQuery,
+			want:    `the query is malformed: invalid URL escape "%zz"`,
+		},
+		{
+			request: "PUT /__admin/fault?code=503&operation=",
+			want:    "operation is empty; it must be " + orList(faultOperations),
+		},
+		{
+			request: "PUT /__admin/fault?delay=x",
+			want:    "delay is x; it must be a number of seconds from 0 to 30, such as 2 or 0.5",
+		},
+		{
+			request: "PUT /__admin/fault?skip=1&times=1&retry-after=5",
 			want: "code, delay or answer-delay must be given, " +
-				"in the query: /__admin/fault?code=503"},
+				"in the query: /__admin/fault?code=503",
+		},
 
 		// A parameter that is unknown under /__admin. The first by name is reported.
-		{request: "GET /__admin/fault?code=503",
+		{
+			request: "GET /__admin/fault?code=503",
 			want: "GET /__admin/fault does not take the parameter code; " +
-				"PUT /__admin/fault does (curl -X PUT)"},
-		{request: "DELETE /__admin/fault?code=503",
+				"PUT /__admin/fault does (curl -X PUT)",
+		},
+		{
+			request: "DELETE /__admin/fault?code=503",
 			want: "DELETE /__admin/fault does not take the parameter code; " +
-				"PUT /__admin/fault does (curl -X PUT)"},
-		{request: "PUT /__admin/fault?code=503&stauts=x",
+				"PUT /__admin/fault does (curl -X PUT)",
+		},
+		{
+			request: "PUT /__admin/fault?code=503&stauts=x",
 			want: "PUT /__admin/fault does not take the parameter stauts; " +
-				"it takes code, delay, answer-delay, retry-after, operation, skip, times"},
-		{request: "DELETE /__admin/requests?total=1",
+				"it takes code, delay, answer-delay, retry-after, operation, skip, times",
+		},
+		{
+			request: "DELETE /__admin/requests?total=1",
 			want: "DELETE /__admin/requests does not take the parameter total; " +
-				"GET /__admin/requests does (curl -X GET)"},
-		{request: "GET /__admin/requests?limit=1",
-			want: "GET /__admin/requests does not take the parameter limit; it takes total"},
-		{request: "POST /__admin/reset?code=503",
-			want: "POST /__admin/reset does not take the parameter code; it takes none"},
-		{request: "POST /__admin/reset?h&g&f&e&d&c&b&a",
-			want: "POST /__admin/reset does not take the parameter a; it takes none"},
+				"GET /__admin/requests does (curl -X GET)",
+		},
+		{
+			request: "GET /__admin/requests?limit=1",
+			want:    "GET /__admin/requests does not take the parameter limit; it takes total",
+		},
+		{
+			request: "POST /__admin/reset?code=503",
+			want:    "POST /__admin/reset does not take the parameter code; it takes none",
+		},
+		{
+			request: "POST /__admin/reset?h&g&f&e&d&c&b&a",
+			want:    "POST /__admin/reset does not take the parameter a; it takes none",
+		},
 	} {
 		resp := s.do(t, tt.request)
 		if resp.error() == (Error{}) {
@@ -2295,49 +2473,105 @@ func TestParsePet(t *testing.T) {
 		wantInt64  = "; it must be an integer"
 	)
 	for _, tt := range []struct{ name, body, want string }{
-		{name: "all members", body: `{ "status" : "sold" , "name" : "", "categoryId" : -0 }`,
-			want: `{"name":"","categoryId":0,"status":"sold"}`},
-		{name: "escapes", body: `{"n\u0061me":"\u003c&\/😀\ud83d\uDE00>","categoryId":1}`,
-			want: `{"name":"<&/😀😀>","categoryId":1}`},
-		{name: "a lone surrogate", body: `{"name":"\ud800\u0000\n\"\\ud800\u2029","categoryId":1}`,
-			want: `{"name":"` + "\ufffd" + `\u0000\n\"\\ud800\u2029","categoryId":1}`},
-		{name: "unknown and duplicate members",
+		{
+			name: "all members",
+			body: `{ "status" : "sold" , "name" : "", "categoryId" : -0 }`,
+			want: `{"name":"","categoryId":0,"status":"sold"}`,
+		},
+		{
+			name: "escapes",
+			body: `{"n\u0061me":"\u003c&\/😀\ud83d\uDE00>","categoryId":1}`,
+			want: `{"name":"<&/😀😀>","categoryId":1}`,
+		},
+		{
+			name: "a lone surrogate",
+			body: `{"name":"\ud800\u0000\n\"\\ud800\u2029","categoryId":1}`,
+			want: `{"name":"` + "\ufffd" + `\u0000\n\"\\ud800\u2029","categoryId":1}`,
+		},
+		{
+			name: "unknown and duplicate members",
 			body: `{"id":7,"x":null,"name":5,"name":"a","categoryId":1,"Name":5,"y":{"name":[]}}`,
-			want: newPet},
-		{name: "smallest categoryId", body: `{"name":"","categoryId":-9223372036854775808}`,
-			want: `{"name":"","categoryId":-9223372036854775808}`},
+			want: newPet,
+		},
+		{
+			name: "smallest categoryId",
+			body: `{"name":"","categoryId":-9223372036854775808}`,
+			want: `{"name":"","categoryId":-9223372036854775808}`,
+		},
 
 		{name: "null", body: " null", want: "it is null" + wantObject},
 		{name: "empty", body: "", want: "it is empty" + wantObject},
 		{name: "an array", body: "[]", want: "it is []" + wantObject},
-		{name: "cut short", body: `{"name":"a"`,
-			want: "it is not JSON: unexpected end of JSON input, at byte 11" + wantObject},
-		{name: "trailing data", body: newPet + "{}",
-			want: notJSON + "'{' after top-level value, at byte 28" + wantObject},
-		{name: "invalid UTF-8", body: `{"name":"","categoryId":1,"x":"` + "\xff\"}",
-			want: "it is not valid UTF-8"},
-		{name: "name in another case", body: `{"Name":"a","NAME":"a","categoryId":1}`,
-			want: "name is missing; it must be a string"},
-		{name: "number as name", body: `{"name":5,"categoryId":1}`,
-			want: "name is 5; it must be a string"},
-		{name: "null as name", body: `{"name":null,"categoryId":1}`,
-			want: "name is null; it must be a string"},
-		{name: "status in another case", body: `{"name":"a","categoryId":1,"status":"Sold"}`,
-			want: "status is Sold" + wantStatus},
-		{name: "null as status", body: `{"name":"a","categoryId":1,"status":null}`,
-			want: "status is null" + wantStatus},
-		{name: "empty status", body: `{"name":"a","categoryId":1,"status":""}`,
-			want: "status is empty" + wantStatus},
-		{name: "categoryId in another case", body: `{"name":"a","categoryid":1}`,
-			want: "categoryId is missing" + wantInt64},
-		{name: "null as categoryId", body: `{"name":"a","categoryId":null}`,
-			want: "categoryId is null" + wantInt64},
-		{name: "fraction as categoryId", body: `{"name":"a","categoryId":1.0}`,
-			want: "categoryId is 1.0" + wantInt64},
-		{name: "exponent as categoryId", body: `{"name":"a","categoryId":1e3}`,
-			want: "categoryId is 1e3" + wantInt64},
-		{name: "string as categoryId", body: `{"name":"a","categoryId":"1"}`,
-			want: `categoryId is "1"` + wantInt64},
+		{
+			name: "cut short",
+			body: `{"name":"a"`,
+			want: "it is not JSON: unexpected end of JSON input, at byte 11" + wantObject,
+		},
+		{
+			name: "trailing data",
+			body: newPet + "{}",
+			want: notJSON + "'{' after top-level value, at byte 28" + wantObject,
+		},
+		{
+			name: "invalid UTF-8",
+			body: `{"name":"","categoryId":1,"x":"` + "\xff\"}",
+			want: "it is not valid UTF-8",
+		},
+		{
+			name: "name in another case",
+			body: `{"Name":"a","NAME":"a","categoryId":1}`,
+			want: "name is missing; it must be a string",
+		},
+		{
+			name: "number as name",
+			body: `{"name":5,"categoryId":1}`,
+			want: "name is 5; it must be a string",
+		},
+		{
+			name: "null as name",
+			body: `{"name":null,"categoryId":1}`,
+			want: "name is null; it must be a string",
+		},
+		{
+			name: "status in another case",
+			body: `{"name":"a","categoryId":1,"status":"Sold"}`,
+			want: "status is Sold" + wantStatus,
+		},
+		{
+			name: "null as status",
+			body: `{"name":"a","categoryId":1,"status":null}`,
+			want: "status is null" + wantStatus,
+		},
+		{
+			name: "empty status",
+			body: `{"name":"a","categoryId":1,"status":""}`,
+			want: "status is empty" + wantStatus,
+		},
+		{
+			name: "categoryId in another case",
+			body: `{"name":"a","categoryid":1}`,
+			want: "categoryId is missing" + wantInt64,
+		},
+		{
+			name: "null as categoryId",
+			body: `{"name":"a","categoryId":null}`,
+			want: "categoryId is null" + wantInt64,
+		},
+		{
+			name: "fraction as categoryId",
+			body: `{"name":"a","categoryId":1.0}`,
+			want: "categoryId is 1.0" + wantInt64,
+		},
+		{
+			name: "exponent as categoryId",
+			body: `{"name":"a","categoryId":1e3}`,
+			want: "categoryId is 1e3" + wantInt64,
+		},
+		{
+			name: "string as categoryId",
+			body: `{"name":"a","categoryId":"1"}`,
+			want: `categoryId is "1"` + wantInt64,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			parsed, err := parseObject("it", []byte(tt.body))
@@ -2468,23 +2702,42 @@ func TestErrorOrder(t *testing.T) {
 	cut.read().check(t, "a body that is cut short",
 		"400 invalid_body: the body is cut short or badly chunked")
 	for _, tt := range []struct{ request, want string }{
-		{request: "BREW /v1//pets" + badQuery + " " + overMaxBody + "\nAuthorization: x\nPrefer: code=418",
-			want: missingKey},
-		{request: "BREW /v1//pets" + badQuery + " " + overMaxBody + "\nPrefer: code=418",
-			want: "413 request_entity_too_large: …\nConnection: close"},
-		{request: "BREW /v1//pets" + badQuery + " {\nPrefer: code=x",
-			want: "400 invalid_parameter: code is x;…"},
-		{request: "BREW /v1//pets" + badQuery + " {", want: "503 service_unavailable: …\nRetry-After: 1"},
+		{
+			request: "BREW /v1//pets" + badQuery + " " + overMaxBody +
+				"\nAuthorization: x\nPrefer: code=418",
+			want: missingKey,
+		},
+		{
+			request: "BREW /v1//pets" + badQuery + " " + overMaxBody + "\nPrefer: code=418",
+			want:    "413 request_entity_too_large: …\nConnection: close",
+		},
+		{
+			request: "BREW /v1//pets" + badQuery + " {\nPrefer: code=x",
+			want:    "400 invalid_parameter: code is x;…",
+		},
+		{
+			request: "BREW /v1//pets" + badQuery + " {",
+			want:    "503 service_unavailable: …\nRetry-After: 1",
+		},
 		{request: "BREW /v1//pets" + badQuery + " {", want: "404 not_found: …"},
-		{request: "BREW /v1/pets" + badQuery + " {", want: "405 method_not_allowed: …\nAllow: GET, HEAD, POST"},
-		{request: "POST /v1/pets" + badQuery + " {\nContent-Type: x",
-			want: "400 invalid_parameter: the query is malformed…"},
+		{
+			request: "BREW /v1/pets" + badQuery + " {",
+			want:    "405 method_not_allowed: …\nAllow: GET, HEAD, POST",
+		},
+		{
+			request: "POST /v1/pets" + badQuery + " {\nContent-Type: x",
+			want:    "400 invalid_parameter: the query is malformed…",
+		},
 		{request: "POST /v1/pets {\nContent-Type: x", want: "415 unsupported_media_type: …"},
 		{request: "POST /v1/pets {", want: "400 invalid_body: the body is not JSON…"},
-		{request: "GET /v1/pets/1" + lengthTooLong,
-			want: "413 request_entity_too_large: …\nConnection: close"},
-		{request: "GET /healthz" + lengthTooLong,
-			want: "413 request_entity_too_large: …\nConnection: close"},
+		{
+			request: "GET /v1/pets/1" + lengthTooLong,
+			want:    "413 request_entity_too_large: …\nConnection: close",
+		},
+		{
+			request: "GET /healthz" + lengthTooLong,
+			want:    "413 request_entity_too_large: …\nConnection: close",
+		},
 	} {
 		s.expect(t, tt.request, tt.want)
 	}
@@ -2554,39 +2807,64 @@ func TestRawHTTP(t *testing.T) {
 		closeWrite bool     // whether the client closes its sending side
 		want       []string // responses; then the service closes the connection
 	}{
-		{name: "pipelining, and a GET with a body",
+		{
+			name: "pipelining, and a GET with a body",
 			send: get + "\n" + get + "Content-Length: 2\n\n{}" + get + last,
-			want: []string{"200 []", "200 []", "200 []" + closing}},
-		{name: "chunks of 64 KiB",
+			want: []string{"200 []", "200 []", "200 []" + closing},
+		},
+		{
+			name: "chunks of 64 KiB",
 			send: chunked + last + chunk(newPet[:5]) + chunk(newPet[5:]+spaces) + chunk(""),
-			want: []string{created1 + closing}},
-		{name: "chunks of 64 KiB and a byte",
-			send: chunked + "\n" + chunk(newPet+spaces+" "), want: []string{tooLarge}},
-		{name: "bad chunk",
-			send: chunked + "\nx\n", closeWrite: true, want: []string{badBody + closing}},
-		{name: "body cut short",
+			want: []string{created1 + closing},
+		},
+		{
+			name: "chunks of 64 KiB and a byte",
+			send: chunked + "\n" + chunk(newPet+spaces+" "),
+			want: []string{tooLarge},
+		},
+		{
+			name:       "bad chunk",
+			send:       chunked + "\nx\n",
+			closeWrite: true,
+			want:       []string{badBody + closing},
+		},
+		{
+			name:       "body cut short",
 			send:       post + "Content-Length: 28\n\n" + newPet,
 			closeWrite: true,
-			want:       []string{badBody}},
-		{name: "body too large",
+			want:       []string{badBody},
+		},
+		{
+			name: "body too large",
 			send: "PUT /" + headers + "Content-Length: 300000\n\n" + long,
-			want: []string{tooLarge}},
-		{name: "headers of 64 KiB",
+			want: []string{tooLarge},
+		},
+		{
+			name: "headers of 64 KiB",
 			send: get + "X: " + long[:maxHeaders-200] + "\n" + last,
-			want: []string{"200 []" + closing}},
-		{name: "headers over 64 KiB",
+			want: []string{"200 []" + closing},
+		},
+		{
+			name: "headers over 64 KiB",
 			send: get + "X: " + long[:maxHeaders] + "\n\n",
 			want: []string{"431 431 Request Header Fields Too Large" + closing +
-				"\nContent-Type: text/plain; charset=utf-8"}},
-		{name: "Expect: 100-continue",
+				"\nContent-Type: text/plain; charset=utf-8"},
+		},
+		{
+			name: "Expect: 100-continue",
 			send: post + "Expect: 100-continue\nContent-Length: 27\n" + last + newPet,
-			want: []string{"100", created1 + closing}},
-		{name: "Expect: 100-continue, too large",
+			want: []string{"100", created1 + closing},
+		},
+		{
+			name: "Expect: 100-continue, too large",
 			send: post + "Expect: 100-continue" + lengthTooLong + "\n\n",
-			want: []string{tooLarge}},
-		{name: "HTTP/1.0",
+			want: []string{tooLarge},
+		},
+		{
+			name: "HTTP/1.0",
 			send: strings.Replace(get, "HTTP/1.1", "HTTP/1.0", 1) + "\n",
-			want: []string{"200 []" + closing}},
+			want: []string{"200 []" + closing},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s.reset(t, "")
@@ -2766,33 +3044,75 @@ func TestCommandLine(t *testing.T) {
 		want string // a regular expression
 	}{
 		{name: "unknown flag", args: "-x\ny", code: 2, want: ".*-x y" + hint},
-		{name: "control characters in a flag", args: "-stray\u009bK\x7fx", code: 2,
-			want: ".*-stray K x" + hint},
-		{name: "argument", args: "-stdin stray\r\none", code: 2,
-			want: "unexpected argument stray one" + hint},
-		{name: "argument after -version", args: "-version stray", code: 2,
-			want: "unexpected argument stray" + hint},
-		{name: "-log", args: "-log=perhaps", code: 2,
-			want: ".*perhaps.*: it must be true or false" + hint},
+		{
+			name: "control characters in a flag",
+			args: "-stray\u009bK\x7fx",
+			code: 2,
+			want: ".*-stray K x" + hint,
+		},
+		{
+			name: "argument",
+			args: "-stdin stray\r\none",
+			code: 2,
+			want: "unexpected argument stray one" + hint,
+		},
+		{
+			name: "argument after -version",
+			args: "-version stray",
+			code: 2,
+			want: "unexpected argument stray" + hint,
+		},
+		{
+			name: "-log",
+			args: "-log=perhaps",
+			code: 2,
+			want: ".*perhaps.*: it must be true or false" + hint,
+		},
 		{name: "negative -latency", args: "-latency -1ns", code: 2, want: ".*-1ns.*" + duration},
-		{name: "large -latency", args: "-latency 30.001s", code: 2,
-			want: ".*30.001s.*" + duration},
+		{name: "large -latency", args: "-latency 30.001s", code: 2, want: ".*30.001s.*" + duration},
 		{name: "-latency without a unit", args: "-latency 5", code: 2, want: `.*"5".*` + duration},
-		{name: "no such seed", args: "-seed no\n.json", code: 1,
-			want: ".*no .json: no such file or directory" + fileOfSeeds},
-		{name: "space in the key", args: "-stdin -addr 127.0.0.1:0", key: "k k", code: 1,
-			want: badKey},
-		{name: "control character in the key", args: "-stdin -addr 127.0.0.1:0", key: "k\x7f",
-			code: 1, want: badKey},
-		{name: "long key", args: "-stdin -addr 127.0.0.1:0", key: strings.Repeat("k", 4097),
-			code: 1, want: badKey},
+		{
+			name: "no such seed",
+			args: "-seed no\n.json",
+			code: 1,
+			want: ".*no .json: no such file or directory" + fileOfSeeds,
+		},
+		{
+			name: "space in the key",
+			args: "-stdin -addr 127.0.0.1:0",
+			key:  "k k",
+			code: 1,
+			want: badKey,
+		},
+		{
+			name: "control character in the key",
+			args: "-stdin -addr 127.0.0.1:0",
+			key:  "k\x7f",
+			code: 1,
+			want: badKey,
+		},
+		{
+			name: "long key",
+			args: "-stdin -addr 127.0.0.1:0",
+			key:  strings.Repeat("k", 4097),
+			code: 1,
+			want: badKey,
+		},
 		{name: "empty -addr", args: "-addr ", code: 1, want: noAddr},
 		{name: "-addr of a colon", args: "-addr :", code: 1, want: noAddr},
 		{name: "-addr without a colon", args: "-addr 8081", code: 1, want: badAddr},
-		{name: "-addr of another machine", args: "-addr 192.0.2.1:80", code: 1,
-			want: badAddr}, // an address of no machine (RFC 5737)
-		{name: "-addr in use", args: "-addr " + other.addr, code: 1,
-			want: ".*" + other.addr + badAddr},
+		{
+			name: "-addr of another machine",
+			args: "-addr 192.0.2.1:80", // an address of no machine (RFC 5737)
+			code: 1,
+			want: badAddr,
+		},
+		{
+			name: "-addr in use",
+			args: "-addr " + other.addr,
+			code: 1,
+			want: ".*" + other.addr + badAddr,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := command{key: tt.key, args: strings.Split(tt.args, " ")}
@@ -2866,14 +3186,18 @@ func TestRequestsWithoutLatency(t *testing.T) {
 	s := startService(t, svc)
 	for _, tt := range []struct{ request, want string }{
 		{request: "GET /healthz", want: `200 {"status":"ok"}`},
-		{request: "PUT /__admin/fault?code=503",
-			want: `200 {"code":"503","matched":0,"applied":0}`},
+		{
+			request: "PUT /__admin/fault?code=503",
+			want:    `200 {"code":"503","matched":0,"applied":0}`,
+		},
 		{request: "GET /__admin/fault", want: `200 {"code":"503","matched":0,"applied":0}`},
 		{request: "GET /__admin/requests", want: emptyJournal},
 		{request: "POST /__admin/reset", want: "204"},
 		{request: "GET /v1/pets\nAuthorization: x", want: missingKey},
-		{request: "POST /v1/pets" + lengthTooLong,
-			want: "413 request_entity_too_large: …\nConnection: close"},
+		{
+			request: "POST /v1/pets" + lengthTooLong,
+			want:    "413 request_entity_too_large: …\nConnection: close",
+		},
 		{request: "GET /nothing", want: "404 not_found: …"},
 	} {
 		s.expect(t, tt.request, tt.want)
@@ -4830,8 +5154,8 @@ func TestLong(t *testing.T) {
 				var page []Pet
 				json.Unmarshal([]byte(resp.body), &page)
 				if len(page) != 100 || page[0].ID <= after {
-					return fmt.Errorf("the page after %d: got %d pets, want 100 with larger ids: %.500s",
-						after, len(page), resp)
+					return fmt.Errorf("the page after %d: got %d pets, "+
+						"want 100 with larger ids: %.500s", after, len(page), resp)
 				}
 			}
 			return nil
