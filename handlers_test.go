@@ -1666,6 +1666,33 @@ func TestJournalOrder(t *testing.T) {
 		entry{Method: "GET", URL: "/v1/pets?slow", Status: 0, Fault: "delay=30"})
 }
 
+// A request is recorded before its answer is sent.
+func TestRecordedBeforeAnswer(t *testing.T) {
+	svc := newTestService(t, nil)
+	for i, prefer := range []string{"wait=1", "code=503", "code=html"} {
+		req := httptest.NewRequest("GET", "/v1/pets", nil)
+		req.Header.Set("Authorization", "Bearer "+testKey)
+		req.Header.Set("Prefer", prefer)
+		recorded := int64(-1)
+		svc.handler().ServeHTTP(headerWriter{httptest.NewRecorder(), func() {
+			_, recorded = svc.current.Load().journal.all()
+		}}, req)
+		equal(t, "requests recorded before the answer with Prefer: "+prefer, recorded, int64(i+1))
+	}
+}
+
+// headerWriter is a ResponseWriter that calls a function before it writes the
+// headers.
+type headerWriter struct {
+	http.ResponseWriter
+	before func()
+}
+
+func (w headerWriter) WriteHeader(status int) {
+	w.before()
+	w.ResponseWriter.WriteHeader(status)
+}
+
 // With total, the journal waits for that many requests. A reset, a stop and a
 // client that leaves end the wait.
 func TestJournalTotal(t *testing.T) {
@@ -2816,6 +2843,11 @@ func TestRawHTTP(t *testing.T) {
 			name: "pipelining, and a GET with a body",
 			send: get + "\n" + get + "Content-Length: 2\n\n{}" + get + last,
 			want: []string{"200 []", "200 []", "200 []" + closing},
+		},
+		{
+			name: "body of 64 KiB",
+			send: post + fmt.Sprintf("Content-Length: %d\n", maxBody) + last + newPet + spaces,
+			want: []string{created1 + closing},
 		},
 		{
 			name: "chunks of 64 KiB",
