@@ -263,7 +263,13 @@ func testAimedFault(p *page) {
 	p.fill("Operation", "listPets")
 	p.sync()
 	p.waitValue(aim, "listPets 1")
+	p.eval("$('[name=skip]').focus()") // somebody is typing
 	p.send("PUT /__admin/fault?code=500", "")
+	p.waitText("#headline", "Fault: 500")
+	p.waitValue(aim, "listPets 1")
+	p.eval("document.activeElement.blur()")
+	p.send("PUT /__admin/fault?code=501", "")
+	p.waitText("#headline", "Fault: 501")
 	p.waitValue(aim, " ")
 }
 
@@ -381,10 +387,9 @@ func testPets(p *page) {
 	p.click("Create pets")
 	p.click("Add 25 samples")
 	p.waitText("#spoken", "No fault. Added 25 pets at ")
-	p.waitText("#listed", "First 20 pets.")
-	p.waitText("#petRows", "1 Rex 1 available 2 Bella 2")
-	p.click("Show more")
-	p.waitText("#spoken", "25 pets.")
+	p.waitText("#listed", "25 pets.")
+	p.waitText("#petRows", "2 Bella 2 pending 1 Rex 1 available")
+	p.waitValue("idColumn.ariaSort", "descending")
 	p.waitHidden("#morePets")
 
 	p.fill("Name", "Ida")
@@ -449,7 +454,7 @@ func testPetsOfStatus(p *page) {
 func testManyPets(p *page) {
 	p.eval("samples.click(); samples.click()")
 	p.waitText("#result", "Added 25 pets")
-	p.waitText("#listed", "First 20 pets.")
+	p.waitText("#listed", "25 pets")
 	const count = `
 		return realFetch("/v1/pets?limit=100", {headers: {Authorization: arguments[0]}})
 			.then((response) => response.json()).then((pets) => pets.length);`
@@ -457,31 +462,32 @@ func testManyPets(p *page) {
 		p.t.Errorf("two quick presses added %v pets, want 25", got)
 	}
 
-	// Show more lists 100 pets, and then 200, in pages of 100.
+	// The page lists 100 pets and, with Show more, 200 in pages of 100.
 	seed := "[" + strings.Repeat(pet+",", 120) + pet + "]"
 	p.send("POST /__admin/reset", seed)
-	p.waitText("#petRows", "1 Rex 7")
-	p.click("Show more")
 	p.waitText("#listed", "First 100 pets.")
+	p.waitText("#petRows", "1 Rex 7 none 2 Rex 7 none")
+	p.waitValue("idColumn.ariaSort", "ascending")
 	p.click("Show more")
 	p.waitText("#listed", "121 pets.")
-	p.waitText("#petRows", "121 Rex 7 none")
+	p.waitText("#petRows", "121 Rex 7 none 120 Rex 7 none")
 
-	// Another status and a reset begin with 20 pets again.
+	// Another status and a reset begin with 100 pets again.
 	p.send("POST /__admin/reset", strings.ReplaceAll(seed, "}", `,"status":"sold"}`))
-	p.waitText("#petRows", "1 Rex 7 sold")
+	p.waitText("#petRows", "121 Rex 7 sold")
+	p.waitText("#listed", "121 pets")
 	p.fill("Show", "sold")
-	p.waitText("#listed", "First 20 pets.")
-	p.click("Show more")
 	p.waitText("#listed", "First 100 pets.")
+	p.click("Show more")
+	p.waitText("#listed", "121 pets")
 	p.fill("Show", "all")
-	p.waitText("#listed", "First 20 pets.")
-	p.click("Show more")
 	p.waitText("#listed", "First 100 pets.")
+	p.click("Show more")
+	p.waitText("#listed", "121 pets")
 	p.click("Reset all")
 	p.waitText("#listed", "No pets yet.")
 	p.send("POST /__admin/reset", seed)
-	p.waitText("#listed", "First 20 pets.")
+	p.waitText("#listed", "First 100 pets.")
 }
 
 func testRows(p *page) {
@@ -540,12 +546,12 @@ func testDetails(p *page) {
 		{row: "PATCH 405", want: `--data-raw ''\\''\'';touch PWN;#'`}, // also for fish
 		{row: "POST 400", want: `Sent body {"name":` + markup + ` Sent headers POST /v1/pets?x=%20y`},
 		{row: "POST 401", want: "Sent body It was not kept. Sent headers POST /v1/pets"},
-		{row: "code=hangup", want: "Answer There was none. Sent body " + pet},
+		{row: "code=hangup", want: "Answer There was none, and the operation was not performed. Sent body"},
 		{row: "code=lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex"`},
 		{row: "code=lost", want: "X-Name: " + markup},
 		{row: "code=stall", want: `Answer 201, of which the client got half { "id": 2, "name": "Rex"`},
 		{row: "code=html", want: "Answer 502 <html>"},
-		{row: "code=html", want: "Repeat it curl -i -X 'GET' -H 'Authorization: Bearer " + key},
+		{row: "code=html", want: "Repeat it Copy curl -i -X 'GET' -H 'Authorization: Bearer " + key},
 		{row: "POST 201 /v1/pets?long", want: "Answer 201, its first 1,000 bytes"},
 		{row: "POST 201 /v1/pets?long", want: strings.Repeat("🦎", 240)},
 		{row: "POST 201 /v1/pets?long", want: "🦎… Sent body"},
@@ -669,7 +675,7 @@ func testFilter(p *page) {
 	p.waitValue("$$('.fresh').length", 0)
 
 	p.click("Forget all")
-	p.waitText("#result", "Forgotten at ")
+	p.waitText("#result", "Requests forgotten at ")
 	p.waitRows()
 }
 
@@ -886,6 +892,9 @@ func testKeyboard(p *page) {
 	goTo(tab, "#list summary")
 	p.typeKeys(enter)
 	p.waitText("#list [open]", "there is no pet 3")
+	goTo(tab, "#list .content button")
+	p.typeKeys(escape)
+	p.waitFocus("#list li:nth-child(1) summary")
 	goTo(shiftTab, "#list summary")
 	p.typeKeys(enter)
 	p.waitText("#live", "Held: focus")
@@ -970,9 +979,11 @@ func testLayout(p *page) {
 	p.waitAtMost("box(bar).bottom", "box(requestsTitle).top")
 	p.waitAtMost("box(requestsTitle).bottom", "innerHeight / 2")
 
-	// At a zoom of 200 %, the headline and the button stay in sight.
+	// At a zoom of 200 %, the headline and the button stay in sight, and the
+	// links stand above the parts.
 	for _, size := range [][2]int{{640, 400}, {720, 450}} {
 		check(size[0], size[1])
+		p.waitAtMost("box($('nav')).bottom", "box(fault).top")
 		p.eval("scrollTo(0, document.documentElement.scrollHeight)")
 		p.waitAtMost("300", "scrollY")
 		p.waitAtMost("0", "box(headline).top")
