@@ -330,10 +330,13 @@ func testFaultErrors(p *page) {
 	p.click("Set")
 	p.waitText("#headline", "Fault: Slow by 0.5 s")
 
-	// The page shows where the wrong field is.
+	// Fields that are hidden are not sent.
 	p.click("Another fault")
 	p.fill("Delay", "31")
 	p.eval("faultForm.requestSubmit()")
+	p.waitText("#otherFault[open]", "Retry-After")
+	p.waitHidden("#fieldError")
+	p.click("Set")
 	p.waitText("#otherFault[open] #fieldError", "delay is 31")
 }
 
