@@ -544,14 +544,16 @@ func testDetails(p *page) {
 	p.send("POST /v1/pets?long", `{"name":"x`+strings.Repeat("🦎", 300)+`","categoryId":7}`)
 	p.send("POST /v1/pets?big", `{"name":"big","categoryId":9007199254740993}`)
 	p.send("PATCH /v1/pets", `\';touch PWN;#`)
+	p.send("POST /v1/pets?lost", strings.Replace(pet, "Rex", strings.Repeat("x", 1000), 1), "Prefer: code=lost")
 	for _, tt := range []struct{ row, want string }{
+		{row: "/v1/pets?lost", want: "Answer, which the client did not get, its first 1,000 bytes"},
 		{row: "POST 201 /v1/pets?big", want: `"categoryId": 9007199254740993`},
 		{row: "PATCH 405", want: `--data-raw ''\\''\'';touch PWN;#'`}, // also for fish
 		{row: "POST 400", want: `Sent body {"name":` + markup + ` Sent headers POST /v1/pets?x=%20y`},
 		{row: "POST 401", want: "Sent body It was not kept. Sent headers POST /v1/pets"},
 		{row: "code=hangup", want: "Answer There was none, and the operation was not performed. Sent body"},
-		{row: "code=lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex"`},
-		{row: "code=lost", want: "X-Name: " + markup},
+		{row: "no answer /v1/pets Prefer: code=lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex"`},
+		{row: "no answer /v1/pets Prefer: code=lost", want: "X-Name: " + markup},
 		{row: "code=stall", want: `Answer 201, of which the client got half { "id": 2, "name": "Rex"`},
 		{row: "code=html", want: "Answer 502 <html>"},
 		{row: "code=html", want: "Repeat it Copy curl -i -X 'GET' -H 'Authorization: Bearer " + key},
@@ -573,7 +575,7 @@ func testDetails(p *page) {
 		p.send("GET /v1/pets", "")
 	}
 	p.send("POST /v1/pets", strings.Repeat("long\n", 100))
-	p.waitText("#total", "51 requests")
+	p.waitText("#total", "52 requests")
 	p.click("POST 400 /v1/pets the")
 	p.waitValue(`$$("#list [open] pre").map(({tabIndex}) => tabIndex).join()`, "-1,0,-1,0")
 	p.click("POST 400 /v1/pets the")
@@ -697,6 +699,15 @@ func testHold(p *page) {
 	p.waitRows("GET 404")
 	p.click("2 new")
 	p.waitRows("POST 201", "POST 201", "GET 404")
+	p.waitText("#live.held", "Held: request open")
+
+	// A request that is no longer in the journal does not hold the list.
+	p.send("DELETE /__admin/requests", "")
+	p.send("GET /v1/pets/9", "")
+	p.click("1 new")
+	p.waitRows("GET 404")
+	p.waitText("#live.live", "Live")
+	p.click("GET 404")
 	p.waitText("#live.held", "Held: request open")
 	p.waitValue("showNew.ariaDisabled", "true")
 	p.waitValue("getComputedStyle(showNew).opacity", "0")
