@@ -772,7 +772,6 @@ func TestRST(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			conn := s.connect(t)
-			defer conn.Close()
 			for i, request := range tt.send {
 				conn.write(request)
 				conn.read().check(t, fmt.Sprint("response ", i+1), tt.want[i])
@@ -1668,29 +1667,15 @@ func TestJournalOrder(t *testing.T) {
 
 // A request is recorded before its answer is sent.
 func TestRecordedBeforeAnswer(t *testing.T) {
-	svc := newTestService(t, nil)
-	for i, prefer := range []string{"wait=1", "code=503", "code=html"} {
-		req := httptest.NewRequest("GET", "/v1/pets", nil)
-		req.Header.Set("Authorization", "Bearer "+testKey)
-		req.Header.Set("Prefer", prefer)
-		recorded := int64(-1)
-		svc.handler().ServeHTTP(headerWriter{httptest.NewRecorder(), func() {
-			_, recorded = svc.current.Load().journal.all()
-		}}, req)
-		equal(t, "requests recorded before the answer with Prefer: "+prefer, recorded, int64(i+1))
+	for _, prefer := range []string{"wait=1", "code=503", "code=html"} {
+		svc := newTestService(t, nil)
+		s, mon := startMonitored(t, svc)
+		var recorded int64
+		mon.wrote = func(*http.Request) { _, recorded = svc.current.Load().journal.all() }
+		s.do(t, "GET /v1/pets\nPrefer: "+prefer)
+		receive(t, "the end of the handler", mon.returned)
+		equal(t, "requests recorded when the answer was sent, with Prefer: "+prefer, recorded, 1)
 	}
-}
-
-// headerWriter is a ResponseWriter that calls a function before it writes the
-// headers.
-type headerWriter struct {
-	http.ResponseWriter
-	before func()
-}
-
-func (w headerWriter) WriteHeader(status int) {
-	w.before()
-	w.ResponseWriter.WriteHeader(status)
 }
 
 // With total, the journal waits for that many requests. A reset, a stop and a
@@ -3974,8 +3959,8 @@ func TestDocuments(t *testing.T) {
 func agree[T any](t *testing.T, what, file string, documented, actual T) {
 	t.Helper()
 	if !reflect.DeepEqual(documented, actual) {
-		t.Errorf("%.500s\n%s says %.3000s, want %.3000s",
-			what, file, fmt.Sprint(documented), fmt.Sprint(actual))
+		says, want := inFailure(documented, actual)
+		t.Errorf("%.500s\n%s says %s\nwant %s", what, file, says, want)
 	}
 }
 
@@ -5342,17 +5327,20 @@ func serveBare() error {
 // with a request, which may have headers, the request is on lines of its own.
 func equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
-	if reflect.DeepEqual(got, want) {
-		return
+	if !reflect.DeepEqual(got, want) {
+		gotText, wantText := inFailure(got, want)
+		t.Errorf("%.500s\n got %s\nwant %s", what, gotText, wantText)
 	}
-	gotText, ok := any(got).(string)
-	wantText, _ := any(want).(string)
-	if ok {
-		gotText, wantText = excerpts(gotText, wantText)
-	} else {
-		gotText, wantText = inGo(got), inGo(want)
+}
+
+// inFailure returns two values that differ as failures show them.
+func inFailure[T any](a, b T) (string, string) {
+	aText, aIsText := any(a).(string)
+	bText, bIsText := any(b).(string)
+	if aIsText && bIsText {
+		return excerpts(aText, bText)
 	}
-	t.Errorf("%.500s\n got %s\nwant %s", what, gotText, wantText)
+	return inGo(a), inGo(b)
 }
 
 // excerpts returns two strings in quotes. Of a long one, it returns the length,
@@ -5524,11 +5512,10 @@ func (s *testServer) expect(t testing.TB, request, want string) {
 }
 
 // send sends a request on a new connection, so that the test can do something
-// before it reads the response. The connection is closed when the test ends.
+// before it reads the response.
 func (s *testServer) send(t testing.TB, request string) *connection {
 	t.Helper()
 	c := s.connect(t)
-	t.Cleanup(func() { c.Close() })
 	c.write(s.format(t, request))
 	return c
 }
@@ -5538,7 +5525,6 @@ func (s *testServer) send(t testing.TB, request string) *connection {
 func (s *testServer) sendRaw(t testing.TB, text string) *connection {
 	t.Helper()
 	c := s.connect(t)
-	t.Cleanup(func() { c.Close() })
 	c.write(strings.ReplaceAll(text, "\n", "\r\n"))
 	return c
 }
@@ -5562,13 +5548,15 @@ type connection struct {
 	method string // of the request that was written last
 }
 
-// connect opens a connection, or fails the test.
+// connect opens a connection, which is closed when the test ends. It fails the
+// test if it cannot connect.
 func (s *testServer) connect(t testing.TB) *connection {
 	t.Helper()
 	c, err := s.dial()
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { c.Close() })
 	return c
 }
 
