@@ -26,7 +26,8 @@ const (
 )
 
 // TestPage uses the page as people do, in a headless Chromium. It is skipped
-// where there is no ChromeDriver.
+// where there is no ChromeDriver, or one of a Chromium older than 137, which
+// lacks some of the CSS (reading-flow).
 //
 // If PETSTORE_AXE names the file axe.min.js of axe-core, the test also checks
 // the accessibility of the page. If PETSTORE_PICTURE names a file, the test
@@ -72,7 +73,7 @@ func TestPage(t *testing.T) {
 			p.resize(1200, 900)
 			p.open("/#key=" + key)
 			p.waitText("#live", "Live")
-			p.waitText("#listed", "No pets yet.")
+			p.waitWhole("#listed", "No pets yet.")
 			isOpen = true
 			tt.run(p)
 			p.checkOrigins()
@@ -87,7 +88,7 @@ func TestPage(t *testing.T) {
 func testKey(p *page) {
 	p.waitText("header", "A test double of the animal store API, at "+p.base+"/v1.")
 	p.waitText("#bar.calm", "No fault Requests are answered as usual.")
-	p.waitText("#total", "0 requests")
+	p.waitWhole("#total", "0 requests")
 	p.waitHidden("#keySection")
 	p.waitValue("location.href", p.base+"/") // the address does not show the key
 	p.waitValue("document.title", "Petstore")
@@ -116,14 +117,14 @@ func testKey(p *page) {
 	p.click("Use this key")
 	p.waitText("#live", "Live")
 	p.waitHidden("#keySection")
-	p.waitHidden("#fieldError")
+	p.waitCount("#fieldError", 0)
 	p.waitFocus("#bar") // the button that had the focus is gone
 
 	// The tab remembers the key. What was sent before does not look new.
 	p.eval("location.reload()")
 	p.waitText("#live", "Live")
 	p.waitRows("GET 200 /v1/pets")
-	p.waitValue("$$('.fresh').length", 0)
+	p.waitCount(".fresh", 0)
 
 	// A link with a key can be pasted into the address of an open page.
 	p.open("/")
@@ -143,9 +144,9 @@ func testPresets(p *page) {
 		"Slow body",
 		"Hang up",
 		"TCP reset",
-		"Answers lost",
-		"Answers cut",
-		"Answers stall",
+		"Answer lost",
+		"Answer cut",
+		"Answer stalls",
 		"HTML page",
 		"Next one fails",
 	} {
@@ -153,7 +154,7 @@ func testPresets(p *page) {
 		p.waitText("#bar.active #headline", "Fault: "+title)
 		p.waitText("#result", "Set for all clients at ")
 		p.waitText("#spoken", "Fault: "+title+". Set for all clients at ")
-		p.waitText("#count", "No request yet")
+		p.waitWhole("#count", "No request yet")
 		p.waitText("[aria-current=true]", title)
 		p.waitValue("document.title", "Fault: "+title+" – Petstore")
 	}
@@ -165,11 +166,11 @@ func testPresets(p *page) {
 
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.used", "Used up: Next one fails Code 503 · none left")
-	p.waitText("#count", "1 of 1 request")
-	p.waitHidden("[aria-current=true]")
+	p.waitWhole("#count", "1 of 1 request hit")
+	p.waitCount("[aria-current=true]", 0)
 	icons[p.evalString("return icon.href")] = true
 	p.send("GET /v1/pets", "")
-	p.waitText("#count", "1 of 2 requests")
+	p.waitWhole("#count", "1 of 2 requests hit")
 
 	p.click("End the fault")
 	p.waitText("#bar.calm #headline", "No fault")
@@ -198,13 +199,13 @@ func testNothingMoves(p *page) {
 		p.fill("Operation", "createPet")
 		p.fill("Skip first", "1")
 		p.click("Next one fails")
-		p.waitText("#count", "No request yet")
+		p.waitWhole("#count", "No request yet")
 		check("set")
 		p.send("POST /v1/pets", pet)
-		p.waitText("#count", "0 of 1 request hit")
+		p.waitWhole("#count", "0 of 1 request hit")
 		check("matched")
 		p.send("POST /v1/pets", pet)
-		p.waitText("#bar.used", "createPet only · Code 503 · skips 1 · none left")
+		p.waitText("#bar.used", "Used up: Next one fails, createPet only Code 503 · skips 1 · none left")
 		check("used up")
 		p.click("End the fault")
 		p.waitText("#result", "Fault ended at ")
@@ -218,8 +219,8 @@ func testAimedFault(p *page) {
 	p.fill("Skip first", "2")
 	p.fill("Delay", "1") // a preset does not use it
 	p.click("Next one fails")
-	p.waitText("#bar.active #headline", "Fault: Next one fails")
-	p.waitText("#detail", "createPet only · Code 503 · skips 2 · 1 left")
+	p.waitText("#bar.active #headline", "Fault: Next one fails, createPet only")
+	p.waitText("#detail", "Code 503 · skips 2 · 1 left")
 
 	p.send("GET /v1/pets", "")
 	for range 4 {
@@ -227,7 +228,7 @@ func testAimedFault(p *page) {
 	}
 	p.waitRows(
 		"POST 201",
-		"POST 503 /v1/pets code=503",
+		"POST 503 /v1/pets Simulated",
 		"POST 201",
 		"POST 201",
 		"GET 200",
@@ -243,9 +244,12 @@ func testAimedFault(p *page) {
 	p.fill("Retry-After", "0")
 	p.fill("Skip first", "")
 	p.click("Set")
-	p.waitText("#headline", "Fault: 500")
-	p.waitText("#detail", "createPet only · Delay 0.01 s · Answer delay 0.02 s · "+
+	p.waitText("#headline", "Fault: 500, createPet only")
+	p.waitText("#detail", "Delay 0.01 s · Answer delay 0.02 s · "+
 		"Retry-After 0 s · 2 left · requests are listed when they end")
+	p.send("POST /v1/pets", pet)
+	p.waitText("#list .injected .tag",
+		"Simulated · Slow by 0.01 s · Answer slow by 0.02 s · Retry-After 0")
 
 	p.click("Reset all")
 	p.waitText("#spoken", "No fault. Reset at ")
@@ -257,18 +261,17 @@ func testAimedFault(p *page) {
 	const aim = `$("[name=operation]").value + " " + $("[name=skip]").value`
 	p.send("PUT /__admin/fault?code=500&operation=getPet&skip=1", "")
 	p.waitText("#result", "Changed by another client at ")
-	p.waitText("#detail", "getPet only")
+	p.waitText("#headline", "Fault: 500, getPet only")
 	p.waitValue(aim, "getPet 1")
 	p.click("Hang up")
-	p.waitText("#detail", "getPet only · Code hangup · skips 1")
+	p.waitText("#headline", "Fault: Hang up, getPet only")
+	p.waitText("#detail", "Code hangup · skips 1")
 	p.fill("Operation", "listPets")
-	p.sync()
-	p.waitValue(aim, "listPets 1")
-	p.eval("$('[name=skip]').focus()") // somebody is typing
 	p.send("PUT /__admin/fault?code=500", "")
 	p.waitText("#headline", "Fault: 500")
 	p.waitValue(aim, "listPets 1")
-	p.eval("document.activeElement.blur()")
+	p.click("Hang up")
+	p.waitText("#headline", "Fault: Hang up, listPets only")
 	p.send("PUT /__admin/fault?code=501", "")
 	p.waitText("#headline", "Fault: 501")
 	p.waitValue(aim, " ")
@@ -287,11 +290,11 @@ func testListOfCodes(p *page) {
 	p.waitText("#bar.active #headline", "Fault: 429")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.used #headline", "Used up: 503, then lost, then 429")
-	p.waitText("#count", "3 of 3 requests")
+	p.waitWhole("#count", "3 of 3 requests hit")
 	p.waitRows(
-		"GET 429 /v1/pets code=429",
-		"GET no answer /v1/pets code=lost",
-		"GET 503 /v1/pets code=503",
+		"GET 429 /v1/pets Simulated",
+		"GET no answer /v1/pets Answer lost",
+		"GET 503 /v1/pets Simulated",
 	)
 
 	// A long list fits the bar.
@@ -316,9 +319,9 @@ func testFaultErrors(p *page) {
 	p.waitText("#fieldError", "Give a code or a delay.")
 	p.fill("Filter", "")
 	p.fill("Delay", "-1")
-	p.waitHidden("#fieldError")
+	p.waitCount("#fieldError", 0)
 	p.waitHidden("#result")
-	p.waitValue(`$$("[aria-invalid]").length`, 0)
+	p.waitCount("[aria-invalid]", 0)
 
 	p.click("Set")
 	p.waitText("#fieldError", "delay is -1")
@@ -327,7 +330,7 @@ func testFaultErrors(p *page) {
 	p.waitFocus("[name=delay][aria-invalid=true][aria-describedby=fieldError]")
 	p.waitAtMost(`box($("[name=delay]")).width * 2`, "box(fieldError).width")
 	p.fill("Delay", "0.5")
-	p.waitHidden("#fieldError")
+	p.waitCount("#fieldError", 0)
 	p.click("Set")
 	p.waitText("#headline", "Fault: Slow by 0.5 s")
 
@@ -336,7 +339,7 @@ func testFaultErrors(p *page) {
 	p.fill("Delay", "31")
 	p.eval("faultForm.requestSubmit()")
 	p.waitText("#otherFault[open]", "Retry-After")
-	p.waitHidden("#fieldError")
+	p.waitCount("#fieldError", 0)
 	p.click("Set")
 	p.waitText("#otherFault[open] #fieldError", "delay is 31")
 }
@@ -352,13 +355,13 @@ func testRelease(p *page) {
 		p.send("POST /v1/pets", pet)
 		close(done)
 	}()
-	p.waitText("#count", "1 of 1 request")
+	p.waitWhole("#count", "1 of 1 request hit")
 	p.click("End the fault")
 	p.waitText("#result", "Fault ended and held requests released at ")
 	<-done
-	p.waitRows("POST 201 /v1/pets delay=30")
+	p.waitRows("POST 201 /v1/pets Slow by 30 s")
 
-	p.click("Answers stall")
+	p.click("Answer stalls")
 	p.waitText("#result", "Set for all clients at ")
 	p.click("End the fault")
 	p.waitText("#result", "Fault ended and held requests released at ")
@@ -391,7 +394,7 @@ func testPets(p *page) {
 	p.click("Create pets")
 	p.click("Add 25 samples")
 	p.waitText("#spoken", "No fault. Added 25 pets at ")
-	p.waitText("#listed", "25 pets.")
+	p.waitWhole("#listed", "25 pets.")
 	p.waitText("#petRows", "2 Bella 2 pending 1 Rex 1 available")
 	p.waitValue("idColumn.ariaSort", "descending")
 	p.waitHidden("#morePets")
@@ -404,7 +407,7 @@ func testPets(p *page) {
 	p.waitValue(`$("[name=name]").value`, "")
 	p.send("POST /v1/pets", pet)
 	p.waitText("#petRows", "27 Rex 7 none")
-	p.waitText("#listed", "27 pets.")
+	p.waitWhole("#listed", "27 pets.")
 
 	p.fill("Category", "seven")
 	p.click("Add")
@@ -412,11 +415,11 @@ func testPets(p *page) {
 	p.waitFocus("[name=categoryId][aria-invalid=true]")
 
 	p.send("POST /__admin/reset", "")
-	p.waitText("#listed", "No pets yet.")
+	p.waitWhole("#listed", "No pets yet.")
 	p.waitHidden("#petTable")
 	p.send("POST /v1/pets", `{"name":"`+markup+`","categoryId":9007199254740993}`)
 	p.waitText("#petRows", "1 "+markup+" 9007199254740993 none")
-	p.waitValue(`$$("td *").length`, 0)
+	p.waitCount("td *", 0)
 
 	// A long name is cut short between two characters.
 	name := strings.Repeat("x", 199)
@@ -431,7 +434,7 @@ func testPetsOfStatus(p *page) {
 	p.fill("Show", "sold")
 	p.waitText("#spoken", "No fault. 4 pets.")
 	p.send("POST /__admin/reset", "")
-	p.waitText("#listed", "No pet is sold.")
+	p.waitWhole("#listed", "No pet is sold.")
 
 	// A list that comes late, for the status that was chosen before, is not shown.
 	p.eval(`
@@ -452,44 +455,44 @@ func testPetsOfStatus(p *page) {
 		p.t.Errorf("after a late list the page says %q, want %q", got, want)
 	}
 	p.eval("answers.pending(); instead = null")
-	p.waitText("#listed", "No pet is pending.")
+	p.waitWhole("#listed", "No pet is pending.")
 }
 
 func testManyPets(p *page) {
 	p.eval("samples.click(); samples.click()")
 	p.waitText("#result", "Added 25 pets")
-	p.waitText("#listed", "25 pets")
+	p.waitWhole("#listed", "25 pets.")
 	var pets []any
 	if p.get("/v1/pets?limit=100", &pets); len(pets) != 25 {
 		p.t.Errorf("two quick presses added %d pets, want 25", len(pets))
 	}
 
-	// The page lists 100 pets and, with Show more, 200 in pages of 100.
-	seed := "[" + strings.Repeat(pet+",", 120) + pet + "]"
+	// The page lists 1,000 pets and, with Show more, 2,000.
+	seed := "[" + strings.Repeat(pet+",", 1020) + pet + "]"
 	p.send("POST /__admin/reset", seed)
-	p.waitText("#listed", "First 100 pets.")
+	p.waitWhole("#listed", "First 1000 pets.")
 	p.waitText("#petRows", "1 Rex 7 none 2 Rex 7 none")
 	p.waitValue("idColumn.ariaSort", "ascending")
 	p.click("Show more")
-	p.waitText("#listed", "121 pets.")
-	p.waitText("#petRows", "121 Rex 7 none 120 Rex 7 none")
+	p.waitWhole("#listed", "1021 pets.")
+	p.waitText("#petRows", "1021 Rex 7 none 1020 Rex 7 none")
 
-	// Another status and a reset begin with 100 pets again.
+	// Another status and a reset begin with 1,000 pets again.
 	p.send("POST /__admin/reset", strings.ReplaceAll(seed, "}", `,"status":"sold"}`))
-	p.waitText("#petRows", "121 Rex 7 sold")
-	p.waitText("#listed", "121 pets")
+	p.waitText("#petRows", "1021 Rex 7 sold")
+	p.waitWhole("#listed", "1021 pets.")
 	p.fill("Show", "sold")
-	p.waitText("#listed", "First 100 pets.")
+	p.waitWhole("#listed", "First 1000 pets.")
 	p.click("Show more")
-	p.waitText("#listed", "121 pets")
+	p.waitWhole("#listed", "1021 pets.")
 	p.fill("Show", "all")
-	p.waitText("#listed", "First 100 pets.")
+	p.waitWhole("#listed", "First 1000 pets.")
 	p.click("Show more")
-	p.waitText("#listed", "121 pets")
+	p.waitWhole("#listed", "1021 pets.")
 	p.click("Reset all")
-	p.waitText("#listed", "No pets yet.")
+	p.waitWhole("#listed", "No pets yet.")
 	p.send("POST /__admin/reset", seed)
-	p.waitText("#listed", "First 100 pets.")
+	p.waitWhole("#listed", "First 1000 pets.")
 }
 
 func testRows(p *page) {
@@ -518,16 +521,16 @@ func testRows(p *page) {
 	p.waitText("#list li:nth-child(10) .sent", `{"Name":1,`+pet[1:])
 	p.waitText("#list li:nth-child(10) .agent", "shop/2.1")
 	p.waitText("#list li:nth-child(11) .agent", "Chrome/120")
-	p.waitValue(`$$(".injected .reason").length`, 0) // it would repeat the tag
+	p.waitCount(".injected .reason", 0) // it would repeat the tag
 
 	// A reason that the fault has not made is shown beside it.
 	p.send("POST /v1/pets", "{}", "Prefer: code=html")
 	p.waitText("#list .injected .reason", "name is missing")
 
 	// Red is for what was injected.
-	p.waitValue(`$$(".injected").length`, 7)
-	p.waitValue(`$$("#list li:not(.injected) .status.server-error").length`, 1)
-	p.waitValue(`$$("#list li:not(.injected) .status.client-error").length`, 2)
+	p.waitCount(".injected", 7)
+	p.waitCount("#list li:not(.injected) .status.server-error", 1)
+	p.waitCount("#list li:not(.injected) .status.client-error", 2)
 	p.waitValue(`new Set($$(".status").map((status) => getComputedStyle(status).color)).size`, 4)
 	p.waitAtMost(`Math.max(...$$(".status").map((status) => box(status).height))`, "25") // one line
 }
@@ -550,7 +553,7 @@ func testDetails(p *page) {
 		{row: "PATCH 405", want: `--data-raw ''\\''\'';touch PWN;#'`}, // also for fish
 		{row: "POST 400", want: `Sent body {"name":` + markup + ` Sent headers POST /v1/pets?x=%20y`},
 		{row: "POST 401", want: "Sent body It was not kept. Sent headers POST /v1/pets"},
-		{row: "code=hangup", want: "Answer There was none, and the operation was not performed. Sent body"},
+		{row: "code=hangup", want: "Answer There was none, and the operation was not performed. Fault: code=hangup Sent body"},
 		{row: "no answer /v1/pets Prefer: code=lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex"`},
 		{row: "no answer /v1/pets Prefer: code=lost", want: "X-Name: " + markup},
 		{row: "code=stall", want: `Answer 201, of which the client got half { "id": 2, "name": "Rex"`},
@@ -564,9 +567,9 @@ func testDetails(p *page) {
 		p.click(tt.row)
 		p.waitText("#list [open] .content", tt.want)
 		p.click(tt.row)
-		p.waitHidden("#list [open]")
+		p.waitCount("#list [open]", 0)
 	}
-	p.waitValue(`$$("#list img, .url :not(wbr), pre *").length`, 0)
+	p.waitCount("#list img, .url :not(wbr), pre *", 0)
 	p.waitValue("document.title", "Petstore")
 
 	// What is opened comes into sight, and only a text that scrolls is a Tab stop.
@@ -574,7 +577,7 @@ func testDetails(p *page) {
 		p.send("GET /v1/pets", "")
 	}
 	p.send("POST /v1/pets", strings.Repeat("long\n", 100))
-	p.waitText("#total", "52 requests")
+	p.waitWhole("#total", "52 requests")
 	p.click("POST 400 /v1/pets the")
 	p.waitValue(`$$("#list [open] pre").map(({tabIndex}) => tabIndex).join()`, "-1,0,-1,0")
 	p.click("POST 400 /v1/pets the")
@@ -595,7 +598,7 @@ func testSameMillisecond(p *page) {
 		window.instead = (path) => path === "/__admin/requests" &&
 			Response.json({requests: [request], meta: {total: 2}});`)
 	p.waitRows("GET 200 /v1/after")
-	p.waitText("#total", "last 1 of 2")
+	p.waitWhole("#total", "last 1 of 2")
 }
 
 // Reset all and Forget all let the list go on.
@@ -603,7 +606,7 @@ func testReset(p *page) {
 	for i, button := range []string{"Reset all", "Forget all"} {
 		p.send("GET /v1/pets/1", "")
 		p.click("GET 404")
-		p.waitText("#live.held", "Held: request open")
+		p.waitText("#live.held", "Held: row open")
 		p.click(button)
 		p.waitRows()
 		p.waitText("#live.live", "Live")
@@ -617,21 +620,21 @@ func testReset(p *page) {
 // While the service does not answer, the page shows no fault.
 func testFaultUnknown(p *page) {
 	p.click("Keep failing")
-	p.waitText("#count", "No request yet")
+	p.waitWhole("#count", "No request yet")
 	p.eval(`window.instead = () => { throw new TypeError("no network"); };`)
 	p.waitText("#bar.unknown", "No answer")
 	p.waitHidden("#count")
 	p.waitValue("end.ariaDisabled", "true")
-	p.waitValue(`$$("[aria-current=true]").length`, 0)
+	p.waitCount("[aria-current=true]", 0)
 	p.eval("window.instead = null")
 	p.waitText("#bar.active", "Fault: Keep failing")
 }
 
 func testFilter(p *page) {
 	p.send("POST /v1/pets?x=1", `{"body":0,`+pet[1:], "User-Agent: shop/2.1")
-	p.send("GET /v1/pets", "")
+	p.send("GET /v1/pets?404&post", "", "X-Id: Ünïque")
 	p.send("GET /v1/pets/7", "")
-	p.waitText("#total", "3 requests")
+	p.waitWhole("#total", "3 requests")
 	p.waitHidden("#hits")
 	for _, tt := range []struct {
 		filter, hits string
@@ -640,11 +643,15 @@ func testFilter(p *page) {
 		{filter: "pets GET", hits: "2 matching", rows: []string{"GET 404", "GET 200"}},
 		{filter: "-404 -post", hits: "1 matching", rows: []string{"GET 200"}},
 		{filter: "?y", hits: "None matching"},
-		{filter: "failed", hits: "1 matching", rows: []string{"GET 404"}},
+		{filter: "404", hits: "1 matching", rows: []string{"GET 404"}},
+		{filter: "post", hits: "1 matching", rows: []string{"POST 201"}},
+		{filter: "?404", hits: "1 matching", rows: []string{"GET 200"}},
+		{filter: "x-id: ünïque", hits: "1 matching", rows: []string{"GET 200"}},
 		{filter: "SHOP body", hits: "1 matching", rows: []string{"POST 201"}},
 		{filter: `"id":`, hits: "2 matching", rows: []string{"GET 200", "POST 201"}},
-		{filter: "-", hits: "2 matching", rows: []string{"GET 404", "GET 200"}},
+		{filter: "-", hits: "3 matching", rows: []string{"GET 404", "GET 200", "POST 201"}},
 	} {
+		p.t.Logf("filter %q", tt.filter) // shown if the test fails
 		p.fill("Filter", tt.filter)
 		p.waitText("#hits[role=status]", tt.hits)
 		p.waitRows(tt.rows...)
@@ -655,15 +662,13 @@ func testFilter(p *page) {
 	p.click("Show all")
 	p.waitHidden("#none")
 	p.waitFocus("#filter")
-	p.waitText("#total", "3 requests")
+	p.waitWhole("#total", "3 requests")
 
 	p.fill("Filter", "get")
 	p.click("Failed only")
-	p.waitValue("filter.value", "get failed")
 	p.waitValue("failed.ariaPressed", "true")
 	p.waitRows("GET 404")
 	p.click("Failed only")
-	p.waitValue("filter.value", "get")
 	p.waitValue("failed.ariaPressed", "false")
 	p.waitRows("GET 404", "GET 200")
 
@@ -672,11 +677,11 @@ func testFilter(p *page) {
 	p.send("GET /v1/pets", "")
 	p.send("GET /v1/pets/8", "")
 	p.waitRows("GET 404 /v1/pets/8", "GET 404 /v1/pets/7")
-	p.waitText("#total", "of 5")
+	p.waitWhole("#total", "of 5")
 	p.finishAnimations()
 	p.fill("Filter", "")
 	p.waitHidden("#hits")
-	p.waitValue("$$('.fresh').length", 0)
+	p.waitCount(".fresh", 0)
 
 	p.click("Forget all")
 	p.waitText("#result", "Requests forgotten at ")
@@ -690,15 +695,15 @@ func testHold(p *page) {
 	p.waitRows("GET 404")
 	p.eval("window.place = box(failed).x")
 	p.click("GET 404")
-	p.waitText("#live.held", "Held: request open")
+	p.waitText("#live.held", "Held: row open")
 	p.waitValue("box(failed).x - place", 0)
 	p.send("POST /v1/pets", pet)
 	p.send("POST /v1/pets", pet)
-	p.waitText("#showNew", "2 new")
+	p.waitWhole("#showNew", "2 new")
 	p.waitRows("GET 404")
 	p.click("2 new")
 	p.waitRows("POST 201", "POST 201", "GET 404")
-	p.waitText("#live.held", "Held: request open")
+	p.waitText("#live.held", "Held: row open")
 
 	// A request that is no longer in the journal does not hold the list.
 	p.send("DELETE /__admin/requests", "")
@@ -707,19 +712,19 @@ func testHold(p *page) {
 	p.waitRows("GET 404")
 	p.waitText("#live.live", "Live")
 	p.click("GET 404")
-	p.waitText("#live.held", "Held: request open")
+	p.waitText("#live.held", "Held: row open")
 	p.waitValue("showNew.ariaDisabled", "true")
 	p.waitValue("getComputedStyle(showNew).opacity", "0")
 
 	p.click("Resume")
 	p.waitText("#spoken", "The list goes on.")
 	p.waitText("#live.live", "Live")
-	p.waitHidden("#list [open]")
+	p.waitCount("#list [open]", 0)
 	p.eval("window.first = list.firstElementChild")
 	p.click("Pause")
 	p.waitText("#live.held", "Paused")
 	p.send("GET /v1/pets/2", "")
-	p.waitText("#showNew", "1 new")
+	p.waitWhole("#showNew", "1 new")
 	p.waitTrue("list.firstElementChild === first")
 	p.click("Resume")
 	p.waitTrue("list.children[1] === first")
@@ -732,7 +737,7 @@ func testRestingPointer(p *page) {
 	p.moveMouse("#list summary")
 	p.waitText("#live.held", "Held: pointer")
 	p.send("GET /v1/pets/2", "")
-	p.waitText("#showNew", "1 new")
+	p.waitWhole("#showNew", "1 new")
 	p.waitRows("GET 404 /v1/pets/1")
 	p.waitTrue("timers[5000]")
 	p.eval("timers[5000]()")
@@ -895,10 +900,10 @@ func testKeyboard(p *page) {
 	goTo(shiftTab, "#skip")
 	p.waitAtMost("box(mark).top", "20") // the link lies over the header
 	p.typeKeys(enter)
-	p.waitText("#requests:focus", "Requests")
+	p.waitFocus("#requestsTitle")
 	goTo(tab, "#filter")
 	p.typeKeys("404")
-	p.waitText("#hits", "3 matching")
+	p.waitWhole("#hits", "3 matching")
 	goTo(tab, "#list summary")
 	p.waitText("#live", "Held: focus")
 	for _, tt := range []struct{ key, selector string }{
@@ -938,7 +943,8 @@ func testKeyboard(p *page) {
 	p.typeKeys("Ida" + enter)
 	p.waitText("#petRows", "1 Ida 1 none")
 
-	// The element with the focus is always in sight, and the last Tab leaves the page.
+	// Tab goes through the parts in the order in which they are seen. The element
+	// with the focus is always in sight, and the last Tab leaves the page.
 	const check = `
 		const isInSight = () => {
 			const {x, y, width, height} = box(document.activeElement);
@@ -949,16 +955,34 @@ func testKeyboard(p *page) {
 			return "left";
 		}
 		return until(isInSight).then((ok) => ok ? "" : document.activeElement.outerHTML);`
-	for _, size := range [][2]int{{1200, 700}, {390, 700}, {640, 400}} {
-		p.resize(size[0], size[1])
+	for _, tt := range []struct {
+		width, height int
+		parts         string
+	}{
+		{width: 1200, height: 700, parts: "header bar fault pets requests"},
+		{width: 390, height: 700, parts: "header bar fault requests pets nav"},
+		{width: 640, height: 400, parts: "header bar nav fault requests pets"},
+	} {
+		size := fmt.Sprint(tt.width, " x ", tt.height)
+		p.resize(tt.width, tt.height)
 		p.eval("scrollTo(0, 0); skip.focus()")
 		got := ""
+		var parts []string
 		for n := 0; n < 80 && got == ""; n++ {
+			part := p.evalString(`
+				const part = document.activeElement.closest("header, #bar, section, nav");
+				return part ? part.id || part.localName : "";`)
+			if part != "" && !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
 			got = p.evalString(check)
 			p.typeKeys(tab)
 		}
 		if got != "left" {
-			p.t.Errorf("%v: got a focus that cannot be seen, want it in sight until it leaves: %s", size, got)
+			p.t.Errorf("%s: got a focus that cannot be seen, want it in sight until it leaves: %s", size, got)
+		}
+		if got := strings.Join(parts, " "); got != tt.parts {
+			p.t.Errorf("%s: Tab goes through %s, want %s", size, got, tt.parts)
 		}
 	}
 }
@@ -986,7 +1010,7 @@ func testLayout(p *page) {
 		p.resize(size[0], size[1])
 		p.waitAtMost("box(presets).bottom", "innerHeight")
 		p.waitAtMost("box($('#petRows tr')).bottom", "innerHeight")
-		p.waitValue("box(controls).top - box(requests).top", 0)
+		p.waitValue("box(fault).top - box(requests).top", 0)
 		p.waitAtMost("box(requests).bottom", "innerHeight")
 	}
 	check(1440, 900)
@@ -997,7 +1021,7 @@ func testLayout(p *page) {
 	check(390, 844, "prefers-color-scheme: dark")
 	p.waitAtMost("box(fault).bottom", "box(requests).top")
 	p.waitAtMost("box(requests).bottom", "box(pets).top")
-	p.eval("$('nav [href=\"#requests\"]').click()")
+	p.eval("$('nav [href=\"#requestsTitle\"]').click()")
 	p.waitAtMost("box(bar).bottom", "box(requestsTitle).top")
 	p.waitAtMost("box(requestsTitle).bottom", "innerHeight / 2")
 
@@ -1121,7 +1145,7 @@ func testOutage(p *page) {
 	p.process.Wait()
 	p.startService(strings.TrimPrefix(p.base, "http://"))
 	p.waitText("#bar.calm", "No fault")
-	p.waitText("#listed", "No pets yet.")
+	p.waitWhole("#listed", "No pets yet.")
 }
 
 // The rest of this file is what the tests are written with.
@@ -1202,12 +1226,30 @@ func (p *page) waitText(selector, want string) {
 	}
 }
 
-// waitHidden waits until no element that a selector matches shows text.
+// waitWhole waits until the text of an element is want, and nothing else.
+func (p *page) waitWhole(selector, want string) {
+	p.t.Helper()
+	if !p.until("shown($(arguments[0])) === arguments[1]", selector, want) {
+		got := p.evalString("return shown($(arguments[0]))", selector)
+		p.t.Fatalf("%s: got %q, want exactly %q, in\n%s", selector, got, want, p.text())
+	}
+}
+
+// waitHidden waits until an element is there that shows no text.
 func (p *page) waitHidden(selector string) {
 	p.t.Helper()
-	if !p.until("$$(arguments[0]).every((element) => !shown(element))", selector) {
-		got := p.evalString("return shown($(arguments[0]))", selector)
-		p.t.Fatalf("%s: got %q, want nothing shown", selector, got)
+	if !p.until("$(arguments[0]) && !shown($(arguments[0]))", selector) {
+		got := p.eval("return $(arguments[0]) && shown($(arguments[0]))", selector)
+		p.t.Fatalf("%s: got %#v, want an element that shows nothing", selector, got)
+	}
+}
+
+// waitCount waits until a selector matches n elements, shown or not.
+func (p *page) waitCount(selector string, n int) {
+	p.t.Helper()
+	if !p.until("$$(arguments[0]).length === arguments[1]", selector, n) {
+		got := p.eval("return $$(arguments[0]).map(({outerHTML}) => outerHTML)", selector)
+		p.t.Fatalf("%s: got the elements %.1000q, want %d", selector, got, n)
 	}
 }
 
@@ -1443,7 +1485,7 @@ func (p *page) fillPage() {
 	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
 	p.send("GET /v1/pets/1", "", client)
 	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
-	p.waitText("#count", "2 of 2 requests")
+	p.waitWhole("#count", "2 of 2 requests hit")
 	p.waitValue("shownRows().length", 8)
 	p.click("POST 400")
 	p.waitText("#list [open]", "categoryId is")
@@ -1455,7 +1497,7 @@ func (p *page) fillPage() {
 func (p *page) finishAnimations() {
 	p.t.Helper()
 	p.eval("document.getAnimations().forEach((animation) => animation.finish())")
-	p.waitValue("$$('.fresh').length", 0)
+	p.waitCount(".fresh", 0)
 }
 
 // takePicture writes what the window shows to a PNG file.
@@ -1645,7 +1687,10 @@ func startBrowser(t *testing.T) string {
 	}
 
 	p := &page{t: t, session: base + "/session"}
-	var session struct{ SessionID string }
+	var session struct {
+		SessionID    string
+		Capabilities struct{ BrowserVersion string }
+	}
 	p.command("", json.RawMessage(`{
 		"capabilities": {
 			"alwaysMatch": {
@@ -1665,6 +1710,10 @@ func startBrowser(t *testing.T) string {
 		}
 	}`), &session)
 	p.session += "/" + session.SessionID
+	version := session.Capabilities.BrowserVersion
+	if major, _, _ := strings.Cut(version, "."); len(major) < 3 || major < "137" {
+		t.Skipf("the page cannot be tested: Chromium %s is older than 137", version)
+	}
 	p.devtools("Page.addScriptToEvaluateOnNewDocument", map[string]string{"source": spy}, nil)
 	p.devtools("Emulation.setFocusEmulationEnabled", `{"enabled": true}`, nil)
 	return p.session
