@@ -773,8 +773,13 @@ func testRepeat(p *page) {
 	}
 	lines := p.copyLines(len(tests))
 	p.waitText("#result", "Copied at ")
+	if _, err := exec.LookPath("bash"); err != nil {
+		p.t.Skip("bash is not installed")
+	}
+	var printed []string
 	for _, line := range lines {
-		p.shell("bash", line)
+		_, output := p.shell("bash", line)
+		printed = append(printed, output)
 	}
 
 	var journal struct {
@@ -795,7 +800,7 @@ func testRepeat(p *page) {
 		requests = append(requests, sent)
 	}
 	if len(requests) != 2*len(tests) {
-		p.t.Fatalf("got the requests %q, want each twice", requests)
+		p.t.Fatalf("got the requests %q, want each twice; the shell printed %q", requests, printed)
 	}
 	for i, line := range lines {
 		got := requests[len(tests)+i]
@@ -860,9 +865,20 @@ func testCopySafely(p *page) {
 			p.t.Errorf("%s\nis repeated by\n%s\nwith the key: got %t, want %t",
 				tt.request, line, hasKey, tt.hasKey)
 		}
-		for _, shell := range []string{"sh", "dash", "bash", "zsh", "fish"} {
-			if files := p.shell(shell, line); len(files) > 0 {
-				p.t.Errorf("in %s\n%s\nwrote %v, want no files", shell, line, files)
+	}
+
+	for _, shell := range []string{"sh", "dash", "bash", "zsh", "fish"} {
+		if _, err := exec.LookPath(shell); err != nil {
+			p.t.Logf("%s is not installed", shell)
+			continue
+		}
+		if files, output := p.shell(shell, "touch PWN"); !slices.Equal(files, []string{"PWN"}) {
+			p.t.Errorf("in %s, touch wrote the files %q, want PWN, and printed %q", shell, files, output)
+		}
+		for _, line := range lines {
+			if files, output := p.shell(shell, line); len(files) > 0 {
+				p.t.Errorf("in %s\n%s\nwrote the files %q, want none, and printed %q",
+					shell, line, files, output)
 			}
 		}
 	}
@@ -1440,26 +1456,22 @@ func (p *page) send(request, body string, headers ...string) {
 	resp.Body.Close()
 }
 
-// shell runs a line in a shell, if it is installed, and returns the names of the
-// files that the line wrote.
-func (p *page) shell(name, line string) []string {
+// shell runs a line in a shell, in an empty directory. It returns the names of
+// the files that the line wrote, and what the line printed. Whether it succeeds
+// is not checked: curl fails if its request is answered by a closed connection.
+func (p *page) shell(name, line string) (files []string, output string) {
 	p.t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		p.t.Logf("%s is not installed", name)
-		return nil
-	}
 	cmd := exec.Command(name, "-c", line)
 	cmd.Dir = p.t.TempDir()
-	cmd.Run() // whether curl succeeds does not matter here
-	files, err := os.ReadDir(cmd.Dir)
+	printed, _ := cmd.CombinedOutput()
+	entries, err := os.ReadDir(cmd.Dir)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	var names []string
-	for _, file := range files {
-		names = append(names, file.Name())
+	for _, entry := range entries {
+		files = append(files, entry.Name())
 	}
-	return names
+	return files, string(printed)
 }
 
 // fillPage fills the page as in the middle of a presentation: with pets, a fault
