@@ -394,8 +394,8 @@ func testExample(t *testing.T, passes string, args ...string) {
 		"FIFO="+fifo, "SELF="+os.Args[0], "PETSTORE_TEST_CHILD=petstore")
 	output, err := cmd.CombinedOutput()
 	if err != nil || !regexp.MustCompile(passes).Match(output) {
-		t.Errorf("got the error %v and the output\n%.3000s\nwant no error and a match of %s",
-			err, output, passes)
+		t.Errorf("got the error %v and the output\n%s\nwant no error and a match of %s",
+			err, cutMiddle(string(output), 6000), passes)
 	}
 	writer.Close()
 	within(t, "the end of petstore", func() error {
@@ -541,13 +541,11 @@ var faultTests = []struct {
 // nothing of it behind. For what else ends a fault, see TestHeldAnswers.
 func TestFaultCodes(t *testing.T) {
 	var codes []string
-	for i, tt := range faultTests {
+	run := oneThenParallel(t)
+	for _, tt := range faultTests {
 		codes = append(codes, tt.code)
 		for _, by := range []string{"Prefer", "standing"} {
-			t.Run(tt.code+"/"+tt.request+"/"+by, func(t *testing.T) {
-				if i > 0 {
-					t.Parallel()
-				}
+			run(tt.code+"/"+tt.request+"/"+by, func(t *testing.T) {
 				s := startService(t, newTestService(t, newTestStore(t, "["+newPet+"]")))
 				recorded := entryOf(t, faultRequests[tt.request], statusIn(tt.want))
 				recorded.Answer, recorded.Error, recorded.Fault = tt.answer, tt.err, "code="+tt.code
@@ -584,9 +582,6 @@ func TestFaultCodes(t *testing.T) {
 				s.expect(t, "GET /__admin/fault", "200 {}")
 				s.expect(t, "GET /v1/pets", list1)
 			})
-			if t.Failed() {
-				return // the first two are not parallel, and the others are like them
-			}
 		}
 	}
 	sameNames(t, "faultTests", codes, "faultCodes and 418", append([]string{"418"}, faultCodes...))
@@ -1194,53 +1189,53 @@ func TestSetFaultConcurrent(t *testing.T) {
 }
 
 // When the standing fault is deleted, replaced or reset, or when the service
-// stops, the requests that it holds go on immediately.
+// stops, the requests that it holds go on immediately. A delay holds a request
+// before its operation, and an answer-delay after it.
 func TestRelease(t *testing.T) {
-	for i, tt := range []struct {
+	const before, after, never = "before the release", "after the release", "never"
+	run := oneThenParallel(t)
+	for _, tt := range []struct {
 		fault, want string
-		performed   bool // whether the operation is performed before the release
+		performed   string // when the operation is performed
 	}{
-		{fault: "delay=30", want: created2},
-		{fault: "delay=30&code=418", want: teapot},
-		{fault: "delay=30&code=hangup", want: connClosed},
-		{fault: "answer-delay=30", want: created2, performed: true},
-		{fault: "answer-delay=30&code=418", want: teapot},
-		{fault: "answer-delay=30&code=lost", want: connClosed, performed: true},
-		{fault: "delay=30&answer-delay=30&code=truncate", want: halfPet2},
-		{fault: "delay=30&answer-delay=30&code=stall", want: halfPet2},
-		{fault: "delay=30&answer-delay=30&code=drip", want: created2},
-		{fault: "delay=30&code=drip,lost", want: created2},
+		{fault: "delay=30", want: created2, performed: after},
+		{fault: "delay=30&code=418", want: teapot, performed: never},
+		{fault: "delay=30&code=hangup", want: connClosed, performed: never},
+		{fault: "answer-delay=30", want: created2, performed: before},
+		{fault: "answer-delay=30&code=418", want: teapot, performed: never},
+		{fault: "answer-delay=30&code=lost", want: connClosed, performed: before},
+		{fault: "delay=30&answer-delay=30&code=truncate", want: halfPet2, performed: after},
+		{fault: "delay=30&answer-delay=30&code=stall", want: halfPet2, performed: after},
+		{fault: "delay=30&answer-delay=30&code=drip", want: created2, performed: after},
+		{fault: "delay=30&code=drip,lost", want: created2, performed: after},
 	} {
-		for j, end := range []string{"reset", "stop", "delete", "replace"} {
-			t.Run(tt.fault+"/"+end, func(t *testing.T) {
-				if i > 0 || j > 0 {
-					t.Parallel()
-				}
+		for _, end := range []string{"reset", "stop", "delete", "replace"} {
+			run(tt.fault+"/"+end, func(t *testing.T) {
 				stopping := make(chan struct{})
 				svc := newTestService(t, newTestStore(t, "["+newPet+"]"))
 				svc.stopping = stopping
 				s := startService(t, svc)
-				w := svc.current.Load()
+				w := svc.current.Load() // a reset replaces it, but not for this request
+				isPerformed := func() bool { return w.pets.get(2) != nil }
 				s.setFault(t, tt.fault)
 				begin := time.Now()
 				conn := s.send(t, "POST /v1/pets "+newPet)
 				s.waitMatched(t, 1)
-				if tt.performed {
+				if tt.performed == before {
 					eventually(t, "pet 2 is in the store", func() (got any, ok bool) {
-						return len(allPets(w.pets)), w.pets.get(2) != nil
+						return len(allPets(w.pets)), isPerformed()
 					})
 				}
+				equal(t, "operation performed before the release", isPerformed(), tt.performed == before)
 				_, total := w.journal.all()
-				equal(t, "the number of recorded requests before the end", total, 0)
+				equal(t, "the number of recorded requests before the release", total, 0)
 				endFault(t, s, end, stopping)
 				conn.read().check(t, "POST /v1/pets under "+tt.fault, tt.want)
 				if took := time.Since(begin); took >= wholeDrip {
 					t.Errorf("got the response after %v, want it when the fault ends", took)
 				}
+				equal(t, "operation performed at the end", isPerformed(), tt.performed != never)
 			})
-			if t.Failed() {
-				return // the first is not parallel, and the others are like it
-			}
 		}
 	}
 }
@@ -1427,7 +1422,8 @@ func TestLargeSeedFile(t *testing.T) {
 // journal. A request in flight at a reset or a stop no longer waits. It changes
 // the world in which it has arrived, and not the next.
 func TestInFlightAtReset(t *testing.T) {
-	for i, tt := range []struct {
+	run := oneThenParallel(t)
+	for _, tt := range []struct {
 		name    string
 		latency time.Duration
 		fault   string // of the standing fault, if there is one
@@ -1450,11 +1446,8 @@ func TestInFlightAtReset(t *testing.T) {
 		{name: "stall", fault: "code=stall", want: halfPet2, creates: true},
 		{name: "drip", fault: "code=drip", want: created2, creates: true},
 	} {
-		for j, end := range []string{"reset", "stop"} {
-			t.Run(tt.name+"/"+end, func(t *testing.T) {
-				if i > 0 || j > 0 {
-					t.Parallel()
-				}
+		for _, end := range []string{"reset", "stop"} {
+			run(tt.name+"/"+end, func(t *testing.T) {
 				stopping := make(chan struct{})
 				svc := newTestService(t, newTestStore(t, "["+newPet+"]"))
 				svc.latency, svc.stopping = tt.latency, stopping
@@ -1491,9 +1484,6 @@ func TestInFlightAtReset(t *testing.T) {
 					equal(t, "the number of pets in the next world", len(next.pets.pets), 0)
 				}
 			})
-			if t.Failed() {
-				return // the first is not parallel, and the others are like it
-			}
 		}
 	}
 }
@@ -1594,8 +1584,8 @@ func TestJournal(t *testing.T) {
 
 		age := time.Since(got.Time.Time)
 		if age > patience || got.Seconds > age.Seconds()+0.001 {
-			t.Errorf("%.100s: got %v seconds since %v, which was %v ago",
-				tt.request, got.Seconds, got.Time, age)
+			t.Errorf("request:\n%s\n got %v seconds since %v\nwant at most the %v that have passed",
+				abridge(tt.request), got.Seconds, got.Time, age)
 		}
 	}
 }
@@ -2124,8 +2114,8 @@ func TestBodiesAreJSON(t *testing.T) {
 			json.Valid([]byte(r.body)) && strings.HasSuffix(r.body, "\n")
 		isPage := contentType == "text/html; charset=utf-8" && r.body == string(indexHTML)
 		if !isJSON && !isPage {
-			t.Errorf("request:\nGET %s\n got %.500s\nwant JSON and a newline, or the page",
-				request, r)
+			t.Errorf("request:\nGET %s\n got %s\nwant JSON and a newline, or the page",
+				request, abridge(r))
 		}
 	}
 }
@@ -2329,8 +2319,8 @@ func TestParameters(t *testing.T) {
 
 			without, with := s.do(t, base).body, send(values[p.Name])
 			if with.status != 200 || with.body == without {
-				t.Errorf("%s%s=%s:\n got %.500s\nwant 200 and another body than without it",
-					base, p.Name, values[p.Name], with)
+				t.Errorf("%s%s=%s:\n got %s\nwant 200 and another body than without it",
+					base, p.Name, values[p.Name], abridge(with))
 			}
 			if standard := p.Schema.Default; standard != nil {
 				what := fmt.Sprint(base, p.Name, "=", standard, ", the default")
@@ -3601,7 +3591,7 @@ func TestOpenAPI(t *testing.T) {
 				}
 				resp := to.do(t, request)
 				if strconv.Itoa(resp.status) != wantStatus {
-					t.Fatalf("%s:\n got %.1000s\nwant %s", request, resp, wantStatus)
+					t.Fatalf("%s:\n got %s\nwant %s", request, abridge(resp), wantStatus)
 				}
 				api.checkBody(t, op.Responses[status], request, resp)
 
@@ -3812,20 +3802,20 @@ func (api openAPIDescription) checkBody(
 	content, ok := described.Content[mediaType]
 	if !ok {
 		if resp.body != "" || described.Content != nil {
-			t.Errorf("%s:\n got %.1000s\nwith the media type %q, want one of %q",
-				request, resp, mediaType, keys(described.Content))
+			t.Errorf("%s:\n got %s\nwith the media type %q, want one of %q",
+				request, abridge(resp), mediaType, keys(described.Content))
 		}
 		return
 	}
 	body := any(resp.body)
 	if mediaType == "application/json" {
 		if err := json.Unmarshal([]byte(resp.body), &body); err != nil {
-			t.Errorf("%s:\n got %.1000s\nwhich is not JSON: %v", request, resp, err)
+			t.Errorf("%s:\n got %s\nwhich is not JSON: %v", request, abridge(resp), err)
 			return
 		}
 	}
 	if err := api.validate("the body", content.Schema, body); err != nil {
-		t.Errorf("%s:\n got %.1000s\n%v", request, resp, err)
+		t.Errorf("%s:\n got %s\n%v", request, abridge(resp), err)
 	}
 }
 
@@ -3960,7 +3950,7 @@ func agree[T any](t *testing.T, what, file string, documented, actual T) {
 	t.Helper()
 	if !reflect.DeepEqual(documented, actual) {
 		says, want := inFailure(documented, actual)
-		t.Errorf("%.500s\n%s says %s\nwant %s", what, file, says, want)
+		t.Errorf("%s\n%s says %s\nwant %s", abridge(what), file, says, want)
 	}
 }
 
@@ -5177,7 +5167,7 @@ func TestLong(t *testing.T) {
 				json.Unmarshal([]byte(resp.body), &page)
 				if len(page) != 100 || page[0].ID <= after {
 					return fmt.Errorf("the page after %d: got %d pets, "+
-						"want 100 with larger ids: %.500s", after, len(page), resp)
+						"want 100 with larger ids: %s", after, len(page), abridge(resp))
 				}
 			}
 			return nil
@@ -5225,7 +5215,7 @@ func (p *process) proc(t testing.TB, file, pattern string) int {
 	}
 	m := regexp.MustCompile(pattern).FindSubmatch(text)
 	if m == nil {
-		t.Fatalf("%s: got %.500q, want a match of %s", name, text, pattern)
+		t.Fatalf("%s: got %q, want a match of %s", name, cutMiddle(string(text), 500), pattern)
 	}
 	return atoi(t, string(m[1]))
 }
@@ -5329,7 +5319,7 @@ func equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
 		gotText, wantText := inFailure(got, want)
-		t.Errorf("%.500s\n got %s\nwant %s", what, gotText, wantText)
+		t.Errorf("%s\n got %s\nwant %s", abridge(what), gotText, wantText)
 	}
 }
 
@@ -5370,14 +5360,35 @@ func inGo(v any) string {
 	case error, fmt.Stringer:
 		return fmt.Sprint(v)
 	}
-	return fmt.Sprintf("%.2000s", fmt.Sprintf("%#v", v))
+	return cutMiddle(fmt.Sprintf("%#v", v), 2000)
+}
+
+// abridge returns a text, such as a request or a response, with the middle of
+// each long line cut out. The body is on the first line, so what remains has the
+// method and the target, or the status, and all headers.
+func abridge(text any) string {
+	lines := strings.Split(fmt.Sprint(text), "\n")
+	for i := range lines {
+		lines[i] = cutMiddle(lines[i], longText)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// cutMiddle returns a text of up to n bytes unchanged. Of a longer one, it returns
+// the beginning and the end, with the number of bytes that it has cut out.
+func cutMiddle(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return fmt.Sprintf("%s…(%d more bytes)…%s",
+		text[:n/2], len(text)-2*(n/2), text[len(text)-n/2:])
 }
 
 // matches reports an error unless a regular expression matches got.
 func matches(t testing.TB, what, got, pattern string) {
 	t.Helper()
 	if !regexp.MustCompile(pattern).MatchString(got) {
-		t.Errorf("%.500s\n got %.3000q\nwant a match of %s", what, got, pattern)
+		t.Errorf("%s\n got %q\nwant a match of %s", abridge(what), cutMiddle(got, 3000), pattern)
 	}
 }
 
@@ -5468,7 +5479,7 @@ func parseRequest(t testing.TB, request string) (method, target, body, headers s
 	method, rest, _ := strings.Cut(line, " ")
 	target, body, _ = strings.Cut(rest, " ")
 	if target == "" {
-		t.Errorf("request:\n%.500s\nwant a method, a space and a target", request)
+		t.Errorf("request:\n%s\nwant a method, a space and a target", abridge(request))
 	}
 	return method, target, body, headers
 }
@@ -5486,7 +5497,7 @@ func (s *testServer) do(t testing.TB, request string) response {
 	default:
 		var err error
 		if c, err = s.dial(); err != nil {
-			t.Errorf("request:\n%.500s\n%v", request, err)
+			t.Errorf("request:\n%s\n got the error %v\nwant a connection", abridge(request), err)
 			return response{err: err}
 		}
 	}
@@ -5719,14 +5730,12 @@ func (r response) String() string {
 // A failure does not show headers that are as they should be.
 func (r response) check(t testing.TB, what, want string) {
 	t.Helper()
-	got := r.String()
-	gotLine, gotHeaders, _ := strings.Cut(got, "\n")
+	gotLine, gotHeaders, _ := strings.Cut(r.String(), "\n")
 	wantLine, wantHeaders, _ := strings.Cut(want, "\n")
 	if wantHeaders != "" {
 		lines := strings.Split(wantHeaders, "\n")
 		slices.Sort(lines)
 		wantHeaders = strings.Join(lines, "\n")
-		want = wantLine + "\n" + wantHeaders
 	}
 
 	isLine := gotLine == wantLine
@@ -5736,15 +5745,20 @@ func (r response) check(t testing.TB, what, want string) {
 	if isLine && gotHeaders == wantHeaders {
 		return
 	}
+	if isLine {
+		gotLine, wantLine = abridge(gotLine), abridge(wantLine)
+	} else if max(len(gotLine), len(wantLine)) > longText {
+		gotLine, wantLine = excerpts(gotLine, wantLine)
+	}
 	if gotHeaders == wantHeaders {
-		got, want = gotLine, wantLine
+		gotHeaders, wantHeaders = "", ""
 	}
-	if max(len(got), len(want)) > 2*longText {
-		got, want = excerpts(got, want)
+	// Headers are below the first line, not below the word got or want.
+	indent := func(line, headers string) string {
+		return strings.ReplaceAll(strings.TrimSpace(line+"\n"+headers), "\n", "\n     ")
 	}
-	const below = "\n     " // the text, not the word got or want
-	t.Errorf("%.500s\n got %s\nwant %s", what,
-		strings.ReplaceAll(got, "\n", below), strings.ReplaceAll(want, "\n", below))
+	t.Errorf("%s\n got %s\nwant %s", abridge(what),
+		indent(gotLine, gotHeaders), indent(wantLine, wantHeaders))
 }
 
 // statusIn returns the status of the text of a response, or 0 if it has none.
@@ -5769,14 +5783,14 @@ func (s *testServer) journal(t testing.TB, total int) []entry {
 	request := fmt.Sprint("GET /__admin/requests?total=", total)
 	resp := s.do(t, request)
 	if resp.status != 200 || resp.err != nil {
-		t.Fatalf("request:\n%s\n got %.500s\nwant the journal", request, resp)
+		t.Fatalf("request:\n%s\n got %s\nwant the journal", request, abridge(resp))
 	}
 	if err := json.Unmarshal([]byte(resp.body), &content); err != nil {
-		t.Fatalf("request:\n%s\n got %.500s\nwant JSON: %v", request, resp, err)
+		t.Fatalf("request:\n%s\n got %s\nwant JSON: %v", request, abridge(resp), err)
 	}
 	if len(content.Requests) < total {
-		t.Fatalf("request:\n%s\n got %.500s\nwant %d requests, not %d",
-			request, resp, total, len(content.Requests))
+		t.Fatalf("request:\n%s\n got %d requests: %s\nwant %d or more",
+			request, len(content.Requests), abridge(resp), total)
 	}
 	return content.Requests
 }
@@ -5849,7 +5863,7 @@ func (s *testServer) reset(t testing.TB, seed string) {
 	t.Helper()
 	request := strings.TrimSpace("POST /__admin/reset " + seed)
 	if resp := s.do(t, request); resp.status != 204 {
-		t.Fatalf("request:\n%.500s\n got %s\nwant 204", request, resp)
+		t.Fatalf("request:\n%s\n got %s\nwant 204", abridge(request), abridge(resp))
 	}
 }
 
@@ -6004,7 +6018,7 @@ func newTestService(t testing.TB, seed *store) *service {
 func logIfFailed(t testing.TB, what string, buffer *lockedBuffer) {
 	t.Cleanup(func() {
 		if text := buffer.String(); t.Failed() && text != "" {
-			t.Logf("%s:\n%.3000s", what, text)
+			t.Logf("%s:\n%s", what, cutMiddle(text, 3000))
 		}
 	})
 }
@@ -6249,8 +6263,28 @@ func eventually(t testing.TB, condition string, check func() (got any, ok bool))
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("waited %v for this: %s\n got %.1000s", patience, condition, fmt.Sprint(got))
+			t.Fatalf("waited %v for this: %s\n got %s", patience, condition, abridge(got))
 		}
+	}
+}
+
+// oneThenParallel returns a function that runs subtests. The first one runs alone,
+// and the others in parallel. If the first one fails, the others are not run:
+// they are likely to fail in the same way, and each may wait as long as patience.
+func oneThenParallel(t *testing.T) (run func(name string, f func(t *testing.T))) {
+	isFirst := true
+	return func(name string, f func(t *testing.T)) {
+		if t.Failed() {
+			return
+		}
+		isParallel := !isFirst
+		isFirst = false
+		t.Run(name, func(t *testing.T) {
+			if isParallel {
+				t.Parallel()
+			}
+			f(t)
+		})
 	}
 }
 
