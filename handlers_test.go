@@ -180,20 +180,21 @@ func testReadmeIn(t *testing.T, shell string, args ...string) {
 	if err := os.WriteFile(curlrc, []byte("silent\nshow-error\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(shell, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, shell, args...)
+	cmd.WaitDelay = patience // a command of the session may hold the output open
 	cmd.Dir = home
 	cmd.Env = append(os.Environ(), "CURL_HOME="+home, "no_proxy=127.0.0.1", "PS1=", "PS2=")
 	cmd.Stdin = strings.NewReader(session)
-	output := within(t, "the end of the session", func() []byte {
-		output, _ := cmd.CombinedOutput() // fails like its last command
-		return output
-	})
+	output, err := cmd.CombinedOutput() // err may be that of the last command
 
 	outputs := strings.Split(string(output), "\036")
+	if got := len(outputs) - 1; got != len(steps) {
+		t.Fatalf("%s: got the error %v and the output of %d commands, want that of %d:\n%s",
+			shell, err, got, len(steps), cutMiddle(string(output), 6000))
+	}
 	for i, step := range steps {
-		if i == len(outputs) {
-			t.Fatalf("the session ends after %d of %d commands", i, len(steps))
-		}
 		got, want := withoutSeconds(outputs[i]), withoutSeconds(step.output)
 		if got != want {
 			t.Errorf("$ %s\ngot:\n%s\nwant:\n%s", step.command, got, want)
@@ -3335,6 +3336,9 @@ func TestStopWhileSeeding(t *testing.T) {
 	defer w.Close()
 	cmd := petstoreCommand("-seed", "/dev/fd/3")
 	cmd.ExtraFiles = []*os.File{seed}
+	stderr := new(lockedBuffer)
+	logIfFailed(t, "stderr of the process", stderr)
+	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
