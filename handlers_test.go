@@ -658,7 +658,15 @@ const wholeDrip = 9 * time.Second
 func TestStall(t *testing.T) {
 	s, mon := startMonitored(t, newTestService(t, nil))
 	conn := s.send(t, "GET /v1/pets\nPrefer: code=stall")
-	equal(t, "the first half of []", conn.readBody(t, 1), "[")
+	resp, err := http.ReadResponse(conn.in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := make([]byte, 1)
+	if _, err := io.ReadFull(resp.Body, half); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the first half of []", string(half), "[")
 	if mon.hasReturned() {
 		t.Error("the handler has returned after the first half, want it to wait")
 	}
@@ -1685,19 +1693,10 @@ func TestJournalTotal(t *testing.T) {
 		return // the waits below would take long
 	}
 
-	waiting := func() int { // the number of requests that wait
-		j := &svc.current.Load().journal
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		return len(j.waiting)
-	}
 	// wait asks for the journal, and returns when the service waits.
 	wait := func(total int64) *connection {
 		conn := s.send(t, fmt.Sprint("GET /__admin/requests?total=", total))
-		eventually(t, "one request waits for the journal", func() (got any, ok bool) {
-			n := waiting()
-			return n, n == 1
-		})
+		expectWaiting(t, svc, 1)
 		return conn
 	}
 	expectTotal := func(what string, resp response, total int) {
@@ -1708,7 +1707,7 @@ func TestJournalTotal(t *testing.T) {
 	two := wait(2)
 	s.do(t, "GET /v1/pets")
 	s.do(t, "GET /v1/pets"+observer)
-	equal(t, "the number of waiting requests after one of two", waiting(), 1)
+	equal(t, "the number of waiting requests after one of two", countWaiting(svc), 1)
 	s.do(t, "GET /v1/pets")
 	expectTotal("total=2 after two requests", two.read(), 2)
 	expectTotal("total=1 after two requests", s.do(t, "GET /__admin/requests?total=1"), 2)
@@ -1724,7 +1723,7 @@ func TestJournalTotal(t *testing.T) {
 	left := wait(9)
 	left.CloseWrite()
 	left.read().check(t, "total=9 of a client that leaves", connClosed)
-	equal(t, "the number of waiting requests after the client left", waiting(), 0)
+	equal(t, "the number of waiting requests after the client left", countWaiting(svc), 0)
 
 	old := wait(4)
 	s.reset(t, "")
@@ -1738,23 +1737,48 @@ func TestJournalTotal(t *testing.T) {
 	expectTotal("total=2 after a stop", last.read(), 1)
 }
 
-// Any number of clients may wait for the journal concurrently.
+// Any number of clients may wait for the journal concurrently, each for a total of
+// its own.
 func TestJournalTotalConcurrent(t *testing.T) {
-	s := startServer(t)
+	svc := newTestService(t, nil)
+	s := startService(t, svc)
+	const clients = 50
 	var conns []*connection
-	for i := range 50 {
-		conns = append(conns, s.send(t, fmt.Sprint("GET /__admin/requests?total=", i%2+2)))
+	for i := range clients {
+		conns = append(conns, s.send(t, fmt.Sprint("GET /__admin/requests?total=", i%2+1)))
 	}
-	s.do(t, "GET /v1/pets")
-	s.do(t, "GET /v1/pets")
-	s.do(t, "GET /v1/pets")
-	for i, conn := range conns {
-		what := fmt.Sprint("the journal with total=", i%2+2)
-		matches(t, what, conn.read().String(), `^200 .*"total":[23]\}\}$`)
-		if t.Failed() {
-			break // the others are likely to fail in the same way
+	expectWaiting(t, svc, clients)
+	for total := 1; total <= 2; total++ {
+		s.do(t, "GET /v1/pets")
+		for i, conn := range conns {
+			if i%2+1 != total {
+				continue
+			}
+			what := fmt.Sprintf("the journal with total=%d, client %d", total, i)
+			matches(t, what, conn.read().String(), fmt.Sprintf(`^200 .*"total":%d\}\}$`, total))
+			if t.Failed() {
+				return // the others are likely to fail in the same way
+			}
 		}
 	}
+	expectWaiting(t, svc, 0)
+}
+
+// countWaiting returns the number of requests that wait for the journal.
+func countWaiting(svc *service) int {
+	j := &svc.current.Load().journal
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.waiting)
+}
+
+// expectWaiting waits until n requests wait for the journal.
+func expectWaiting(t testing.TB, svc *service, n int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d requests wait for the journal", n), func() (got any, ok bool) {
+		got = countWaiting(svc)
+		return got, got == n
+	})
 }
 
 // The journal names what the operation ignored: first the sorted query
@@ -2900,30 +2924,30 @@ func TestRawHTTP(t *testing.T) {
 // If the body does not, the response is a 408, and the request does not use up a
 // fault.
 func TestTimeouts(t *testing.T) {
-	t.Parallel()
-	s := startService(t, newTestService(t, nil), func(srv *http.Server) {
-		srv.ReadHeaderTimeout = 2 * time.Second
-		srv.ReadTimeout = 2 * time.Second
+	svc := newTestService(t, nil)
+	s := startService(t, svc)
+	// What does arrive has the usual time, so that a busy machine changes nothing.
+	noHeaders := startService(t, svc, func(srv *http.Server) {
+		srv.ReadHeaderTimeout = 100 * time.Millisecond
+	})
+	noBody := startService(t, svc, func(srv *http.Server) {
+		srv.ReadTimeout = 100 * time.Millisecond
 	})
 	const unused = `200 {"code":"503","times":1,"matched":0,"applied":0}`
 	s.expect(t, "PUT /__admin/fault?code=503&times=1", unused)
-	nothing := s.connect(t)
-	list := s.send(t, "GET /v1/pets\nContent-Length: 3")
-	get := s.send(t, "GET /v1/pets/1\nContent-Length: 3") // without the headers of getPet
+	noHeaders.connect(t).read().check(t, "no headers", connClosed)
 	const timeout = "408 request_timeout: the body did not arrive in time\nConnection: close"
-	nothing.read().check(t, "no headers", connClosed)
-	list.read().check(t, "no body of a list", timeout)
-	get.read().check(t, "no body of a get", timeout)
+	noBody.expect(t, "GET /v1/pets\nContent-Length: 3", timeout)
+	noBody.expect(t, "GET /v1/pets/1\nContent-Length: 3", timeout) // without the headers of getPet
 	s.expect(t, "GET /__admin/fault", unused)
 }
 
 // The delays of a fault may take longer than a request may take to arrive.
 func TestDelaysBeyondTimeouts(t *testing.T) {
 	t.Parallel()
-	s := startService(t, newTestService(t, nil), func(srv *http.Server) {
-		srv.ReadHeaderTimeout = 2 * time.Second
-		srv.ReadTimeout = 2 * time.Second
-	})
+	svc := newTestService(t, nil)
+	s := startService(t, svc)
+	short := startService(t, svc, func(srv *http.Server) { srv.ReadTimeout = time.Second })
 	for _, tt := range []struct{ code, want string }{
 		{code: "", want: "200 []"},
 		{code: "&code=418", want: teapot},
@@ -2931,7 +2955,7 @@ func TestDelaysBeyondTimeouts(t *testing.T) {
 	} {
 		s.setFault(t, "delay=1.1&answer-delay=1.1"+tt.code)
 		begin := time.Now()
-		s.expect(t, "GET /v1/pets", tt.want)
+		short.expect(t, "GET /v1/pets", tt.want)
 		if took := time.Since(begin); took < 2200*time.Millisecond {
 			t.Errorf("with both delays and %q: took %v, want 2.2 s or more", tt.code, took)
 		}
@@ -5749,20 +5773,6 @@ func (c *connection) read() response {
 	return r
 }
 
-// readBody reads the headers of a response and the first n bytes of its body.
-func (c *connection) readBody(t testing.TB, n int) string {
-	t.Helper()
-	resp, err := http.ReadResponse(c.in, &http.Request{Method: c.method})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(resp.Body, body); err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
-}
-
 // error returns the Error that a response has as its body. It returns Error{}
 // for any other body, also for one with other members than an Error.
 func (r response) error() Error {
@@ -5807,8 +5817,9 @@ const (
 //
 // All headers are shown but three, which are left out if they are as in most
 // responses: Date, a Content-Length that is the length of the body, and a
-// Content-Type of application/json. A body in chunks, without a Content-Length,
-// is shown with its Transfer-Encoding.
+// Content-Type of application/json. So that the absence of a header is seen, too,
+// a body without a Content-Type is shown with "Content-Type: (missing)", and a body
+// in chunks, which has no Content-Length, with its Transfer-Encoding.
 func (r response) String() string {
 	closed := errors.Is(r.err, io.EOF) || errors.Is(r.err, io.ErrUnexpectedEOF)
 	switch {
@@ -5839,6 +5850,9 @@ func (r response) String() string {
 				headers = append(headers, "\n"+name+": "+value)
 			}
 		}
+	}
+	if r.body != "" && r.header["Content-Type"] == nil {
+		headers = append(headers, "\nContent-Type: (missing)")
 	}
 	if r.closes {
 		headers = append(headers, "\nConnection: close")
