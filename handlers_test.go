@@ -86,8 +86,7 @@ const (
 	emptyJournal = `200 {"requests":[\n],"meta":{"total":0}}`
 )
 
-// The parts of requests and responses that have to do with a body that is one
-// byte too large.
+// A body that is one byte too large, and what belongs to it.
 var (
 	overMaxBody   = strings.Repeat("x", maxBody+1)                    // a body
 	lengthTooLong = fmt.Sprintf("\nContent-Length: %d", maxBody+1)    // a header
@@ -138,7 +137,7 @@ func TestReadme(t *testing.T) {
 	}{
 		{shell: "sh"},
 		{shell: "bash"},
-		// Only at a prompt does zsh not take # for the beginning of a comment.
+		// Interactively, zsh does not treat # as the beginning of a comment.
 		{shell: "zsh", args: []string{"-f", "-i", "+o", "promptsp"}},
 	} {
 		t.Run(tt.shell, func(t *testing.T) {
@@ -484,8 +483,8 @@ var faultTests = []struct {
 		err:     refusedError,
 	},
 
-	// The response to HEAD has no body that could be halved. The client waits for
-	// as long as for the second half.
+	// The response to HEAD has no body that could be halved. The client waits as
+	// long as it would for the second half.
 	{code: "stall", request: "list", want: halfList, held: true, answer: listAnswer},
 	{code: "stall", request: "head", want: connClosed, held: true, answer: listAnswer},
 	{
@@ -588,7 +587,7 @@ func TestFaultCodes(t *testing.T) {
 	sameNames(t, "faultTests", codes, "faultCodes and 418", append([]string{"418"}, faultCodes...))
 }
 
-// A held answer goes on as soon as its fault ends: a stall closes the
+// A held answer continues as soon as its fault ends: a stall closes the
 // connection, and a drip sends the rest of the body. The fault of a Prefer
 // header ends with its world or with the service, and the standing fault also
 // when it is deleted or replaced. For a client that leaves, see TestStall and
@@ -650,7 +649,9 @@ func TestHeldAnswers(t *testing.T) {
 	}
 }
 
-// wholeDrip is how long the service takes to send a body in ten pieces.
+// wholeDrip is how long the service takes to send a body in ten pieces. Where a
+// test uses it as an upper bound, the response should take no time at all, so
+// that even a slow machine stays far below it.
 const wholeDrip = 9 * time.Second
 
 // A stall sends half of the response without a delay, and keeps the connection
@@ -1407,7 +1408,7 @@ func TestResetConcurrent(t *testing.T) {
 	})
 }
 
-// A seed file over the bound is refused without being read whole.
+// A seed file over the limit is refused before all of it has been read.
 func TestLargeSeedFile(t *testing.T) {
 	t.Parallel()
 	file := tempFile(t, "[")
@@ -1712,7 +1713,7 @@ func TestJournalTotal(t *testing.T) {
 	expectTotal("total=2 after two requests", two.read(), 2)
 	expectTotal("total=1 after two requests", s.do(t, "GET /__admin/requests?total=1"), 2)
 
-	// A DELETE starts again at 0. The request goes on waiting.
+	// A DELETE starts again at 0. The request keeps waiting.
 	three := wait(3)
 	s.expect(t, "DELETE /__admin/requests", "204")
 	for range 3 {
@@ -2192,7 +2193,7 @@ func TestAuthorization(t *testing.T) {
 	}
 }
 
-// Three paths need no key, and do not look at a wrong one.
+// Three paths need no key, and ignore a wrong one.
 func TestPathsWithoutKey(t *testing.T) {
 	s := startServer(t)
 	for _, tt := range []struct{ path, body string }{
@@ -3030,7 +3031,7 @@ func TestInternalErrors(t *testing.T) {
 }
 
 // A full store refuses creates with a 507, and refuses a seed. Everything else
-// goes on. The size of a pet is the length of its JSON and petCost.
+// still works. The size of a pet is the length of its JSON and petCost.
 func TestFullStore(t *testing.T) {
 	almostFull := newStore()
 	almostFull.size = maxSize - petCost - int64(len(pet1))
@@ -3215,8 +3216,8 @@ func TestLatencyAndDelay(t *testing.T) {
 }
 
 // -latency delays only the requests under /v1 that have the key and a body that
-// is accepted. Any other request would fail this test after some time, as the
-// latency is an hour.
+// is accepted. The latency is an hour, so a request that is delayed by mistake
+// gets no response in time.
 func TestRequestsWithoutLatency(t *testing.T) {
 	svc := newTestService(t, nil)
 	svc.latency = time.Hour
@@ -3259,18 +3260,18 @@ func TestFaultIsChosenBeforeLatency(t *testing.T) {
 	conn.read().check(t, "GET /v1/pets", teapot)
 }
 
-// A standard output that cannot be written, or a listener that fails, ends the
-// service with an error.
+// If the base URL cannot be written to standard output, or if the listener fails,
+// the service ends with an error.
 func TestServeFails(t *testing.T) {
 	ln := listenLocal(t)
 	r, stdout := io.Pipe()
 	r.Close()
-	err := within(t, "the end", func() error { return serve(ln, newTestService(t, nil), stdout) })
+	err := within(t, "the end of serve", func() error { return serve(ln, newTestService(t, nil), stdout) })
 	if !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("with a closed standard output: got the error %v, want %v", err, io.ErrClosedPipe)
 	}
 	ln.Close()
-	err = within(t, "the end", func() error {
+	err = within(t, "the end of serve", func() error {
 		return serve(ln, newTestService(t, nil), io.Discard)
 	})
 	if !errors.Is(err, net.ErrClosed) {
@@ -3278,7 +3279,7 @@ func TestServeFails(t *testing.T) {
 	}
 }
 
-// The service sets the garbage collector, unless GOGC or GOMEMLIMIT is set. The
+// The service tunes the garbage collector, unless GOGC or GOMEMLIMIT is set. The
 // settings are global, so this test must not be parallel.
 func TestCollectorSettings(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
@@ -3351,7 +3352,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A service that still reads its seed at a signal stops after it.
+// If a signal arrives while the service reads its seed, the service stops as soon
+// as it has read it.
 func TestStopWhileSeeding(t *testing.T) {
 	seed, w, err := os.Pipe()
 	if err != nil {
@@ -3419,7 +3421,7 @@ func TestStdin(t *testing.T) {
 		args:  []string{"-stdin", "-addr", "127.0.0.1:0"},
 	}
 	var stderr lockedBuffer
-	code := within(t, "the end", func() int {
+	code := within(t, "the end of the program", func() int {
 		return quiet.run(context.Background(), io.Discard, &stderr)
 	})
 	equal(t, "the exit code", code, 0)
@@ -3646,8 +3648,8 @@ func parseBody(body string) any {
 	return value
 }
 
-// jsonObject returns the object that the body of a response is, and fails the
-// test if it is anything else.
+// jsonObject returns the body of a response as a JSON object, and fails the test
+// if it is anything else. request is what was sent.
 func jsonObject(t testing.TB, request string, r response) map[string]any {
 	t.Helper()
 	parsed, ok := parseBody(r.body).(map[string]any)
@@ -3993,7 +3995,8 @@ func compareStatus(t *testing.T, s *testServer, file, request string, documented
 	agree(t, request, file, documented, sentStatus(t, s, request))
 }
 
-// sentStatus sends a request, and returns the status of the answer.
+// sentStatus sends a request, and returns the status of the answer, as an int64
+// to compare it with the numbers of a document.
 func sentStatus(t *testing.T, s *testServer, request string) int64 {
 	t.Helper()
 	return int64(s.do(t, request).status)
@@ -4291,7 +4294,7 @@ func testDocumentedOperations(t *testing.T) {
 	agree(t, "the operations with each error", contractFile, documented, operationsOf)
 }
 
-// kindOf returns the name that the contract has for what a body is.
+// kindOf returns what the contract calls a body: Pet, Pets, Error or none.
 func kindOf(body string) string {
 	if body == "" {
 		return "none"
@@ -4949,8 +4952,8 @@ func testDocumentedLimits(t *testing.T) {
 	}
 }
 
-// testDocumentedGaps checks what the service makes of requests that the
-// contract does not describe.
+// testDocumentedGaps checks the statuses of requests that the contract does not
+// describe.
 func testDocumentedGaps(t *testing.T) {
 	s := startServer(t)
 	s.reset(t, "["+newPet+"]")
@@ -5297,7 +5300,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestLong contains the tests that take long or need much memory: a million
+// TestLong contains the tests that are slow or need a lot of memory: a million
 // pets, a whole stall, and a whole wait for the journal. .ci/run selects it by
 // its name.
 func TestLong(t *testing.T) {
@@ -5470,7 +5473,7 @@ func equal[T any](t testing.TB, what string, got, want T) {
 	}
 }
 
-// inFailure returns two values that differ as failures show them.
+// inFailure returns how a failure shows two values that differ.
 func inFailure[T any](a, b T) (string, string) {
 	aText, aIsText := any(a).(string)
 	bText, bIsText := any(b).(string)
@@ -5912,8 +5915,8 @@ func firstLine(text string) string {
 
 // Helpers: the journal and the standing fault.
 
-// journal waits until the service has recorded that many requests, and returns
-// the journal. It fails the test if there are fewer.
+// journal waits until the service has recorded at least total requests, and
+// returns the journal. It fails the test if that takes too long.
 func (s *testServer) journal(t testing.TB, total int) []entry {
 	t.Helper()
 	var content struct{ Requests []entry }
@@ -5932,9 +5935,9 @@ func (s *testServer) journal(t testing.TB, total int) []entry {
 	return content.Requests
 }
 
-// expectJournal waits until the service has recorded as many requests as want
-// has, and compares the Method, URL, Body, Status and Fault of each. It reports
-// the first one that differs.
+// expectJournal waits until the service has recorded len(want) requests, and
+// compares the Method, URL, Body, Status and Fault of each. It ignores the other
+// fields, and reports only the first request that differs.
 func (s *testServer) expectJournal(t testing.TB, want ...entry) {
 	t.Helper()
 	got := s.journal(t, len(want))
@@ -6046,7 +6049,7 @@ func endFault(t testing.TB, s *testServer, end string, stopping chan struct{}) {
 }
 
 // Helpers: services. startServer runs the program in the process of the test,
-// startService serves a service whose state the test can look at, and
+// startService serves a service whose state the test can inspect, and
 // startProcess runs the program in a process of its own.
 
 // testKey is the API key of the services that the tests start.
@@ -6119,7 +6122,7 @@ func (c command) expectExit(t testing.TB, code int, wantStdout, wantStderr strin
 	stopped, stop := context.WithCancel(context.Background())
 	stop()
 	var stdout, stderr lockedBuffer
-	got := within(t, "the end", func() int { return c.run(stopped, &stdout, &stderr) })
+	got := within(t, "the end of the program", func() int { return c.run(stopped, &stdout, &stderr) })
 	equal(t, fmt.Sprintf("the exit code of petstore %q", c.args), got, code)
 	equal(t, "stdout", stdout.String(), wantStdout)
 	matches(t, "stderr", stderr.String(), "^"+wantStderr+"$")
@@ -6150,8 +6153,8 @@ func newTestService(t testing.TB, seed *store) *service {
 	return newService(testKey, cmp.Or(seed, newStore()), 0, nil, slog.New(handler))
 }
 
-// logIfFailed shows what was written to a buffer, unless that is nothing, if the
-// test has failed at its end.
+// logIfFailed adds the content of a buffer, unless it is empty, to the output of
+// the test if the test fails.
 func logIfFailed(t testing.TB, what string, buffer *lockedBuffer) {
 	t.Cleanup(func() {
 		if text := buffer.String(); t.Failed() && text != "" {
@@ -6353,11 +6356,13 @@ func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 // "<nil>" or "exit status 1". It must have printed nothing but its base URL.
 func (p *process) expectExit(t testing.TB, want string) {
 	t.Helper()
-	got := within(t, "the end of the process", func() string {
-		more, _ := io.ReadAll(p.stdout)
-		return fmt.Sprint(string(more), p.cmd.Wait())
+	var more []byte
+	err := within(t, "the end of the process", func() error {
+		more, _ = io.ReadAll(p.stdout)
+		return p.cmd.Wait()
 	})
-	equal(t, "stdout after the base URL, and the result of the process", got, want)
+	equal(t, "stdout after the base URL", string(more), "")
+	equal(t, "the result of the process", fmt.Sprint(err), want)
 }
 
 // Helpers: waiting.
@@ -6466,7 +6471,7 @@ func keys[V any](m map[string]V) []string {
 	return list
 }
 
-// atoi returns the integer that text is.
+// atoi returns the integer in text, and fails the test if there is none.
 func atoi(t testing.TB, text string) int {
 	t.Helper()
 	n, err := strconv.Atoi(text)
