@@ -4083,7 +4083,8 @@ func testDocumentedErrors(t *testing.T) {
 	full := newStore()
 	full.size = maxSize
 	broken := newTestService(t, nil)
-	broken.current.Store(&world{}) // without a store
+	broken.current.Store(&world{})                              // without a store
+	broken.log = slog.New(slog.NewTextHandler(io.Discard, nil)) // the bug is on purpose
 	impatient := startService(t, newTestService(t, nil), readTimeout(100*time.Millisecond))
 
 	var answered []string // each a status and a code
@@ -4231,7 +4232,8 @@ var documents = []string{readmeFile, contractFile, referenceFile, openAPIFile}
 
 // testLimitsInSentences checks the limits that the documents repeat outside of
 // the tables that the other tests compare. A document need not state any of
-// them, but where it states one, it must be right.
+// them, but where it states one, it must be right. A pattern that no document
+// matches any more is reported, as it would check nothing.
 func testLimitsInSentences(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -6169,11 +6171,12 @@ func sentStatus(t *testing.T, s *testServer, request string) int64 {
 // columns.
 type tableRow map[string]string
 
-// markdownTable returns the rows of a table of a Markdown file: of the first one
-// under a heading, before the next heading, that has all of these columns. A
-// heading is a line such as "## 7. Errors", or the bold name that begins a
-// paragraph, such as "**NewPet**". The order of the columns does not matter. The
-// test fails if there is no such table, or if it has no rows.
+// markdownTable returns the rows of a table of a Markdown file: the first table
+// under a heading, and above the next one, that has all of these columns. Their
+// order does not matter, and their names are without backquotes. The heading is
+// either a line such as "## 7. Errors", or the bold name at the beginning of a
+// paragraph, such as "**NewPet**". The test fails if there is no such table, or if
+// it has no rows.
 func markdownTable(t *testing.T, file, heading string, columns ...string) []tableRow {
 	t.Helper()
 	_, section, found := strings.Cut("\n"+readFile(t, file), "\n"+heading)
@@ -6182,41 +6185,36 @@ func markdownTable(t *testing.T, file, heading string, columns ...string) []tabl
 	}
 	section, _, _ = strings.Cut(section, "\n#")
 
-	var names []string // of the columns of the current table; nil outside of a table
-	var rows []tableRow
-	for _, line := range strings.Split(section+"\n", "\n") {
-		if !strings.HasPrefix(line, "|") {
-			if len(rows) > 0 {
-				return rows
-			}
-			names = nil
-			continue
-		}
+	cellsIn := func(line string) []string {
 		cells := strings.Split(strings.Trim(line, "|"), "|")
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
-		if names == nil {
-			for _, cell := range cells {
-				names = append(names, strings.Trim(cell, "`"))
+		return cells
+	}
+	for _, paragraph := range strings.Split(section, "\n\n") {
+		lines := strings.Split(strings.TrimSpace(paragraph), "\n")
+		if len(lines) < 3 || !strings.HasPrefix(lines[0], "|") {
+			continue
+		}
+		names := cellsIn(strings.ReplaceAll(lines[0], "`", ""))
+		if slices.ContainsFunc(columns, func(name string) bool { return !slices.Contains(names, name) }) {
+			continue
+		}
+		var rows []tableRow
+		for _, line := range lines[2:] { // below the names and a line of hyphens
+			cells := cellsIn(line)
+			if len(cells) != len(names) {
+				t.Fatalf("%s, %s: got %d cells, want one for each of %q: %s",
+					file, heading, len(cells), names, line)
 			}
-			continue
+			row := tableRow{}
+			for i, name := range names {
+				row[name] = cells[i]
+			}
+			rows = append(rows, row)
 		}
-		isWanted := !slices.ContainsFunc(columns, func(column string) bool {
-			return !slices.Contains(names, column)
-		})
-		if !isWanted || strings.HasPrefix(line, "|---") {
-			continue
-		}
-		if len(cells) != len(names) {
-			t.Fatalf("%s, %s: got %d cells, want one for each of %q: %s",
-				file, heading, len(cells), names, line)
-		}
-		row := tableRow{}
-		for i, name := range names {
-			row[name] = cells[i]
-		}
-		rows = append(rows, row)
+		return rows
 	}
 	t.Fatalf("%s has no table with rows and the columns %q under %q", file, columns, heading)
 	return nil
