@@ -205,7 +205,7 @@ func testNothingMoves(p *page) {
 		p.waitWhole("#count", "0 of 1 request hit")
 		check("matched")
 		p.send("POST /v1/pets", pet)
-		p.waitText("#bar.used", "Used up: Next one fails, createPet only Code 503 · skips 1 · none left")
+		p.waitText("#bar.used", "Used up on createPet: Next one fails Code 503 · skips 1 · none left")
 		check("used up")
 		p.click("End the fault")
 		p.waitText("#result", "Fault ended at ")
@@ -219,11 +219,13 @@ func testAimedFault(p *page) {
 	p.fill("Skip first", "2")
 	p.fill("Delay", "1") // a preset does not use it
 	p.click("Next one fails")
-	p.waitText("#bar.active #headline", "Fault: Next one fails, createPet only")
+	p.waitText("#bar.active #headline", "Fault on createPet after 2: Next one fails")
 	p.waitText("#detail", "Code 503 · skips 2 · 1 left")
 
 	p.send("GET /v1/pets", "")
-	for range 4 {
+	p.send("POST /v1/pets", pet)
+	p.waitText("#headline", "Fault on createPet after 1: Next one fails")
+	for range 3 {
 		p.send("POST /v1/pets", pet)
 	}
 	p.waitRows(
@@ -244,7 +246,7 @@ func testAimedFault(p *page) {
 	p.fill("Retry-After", "0")
 	p.fill("Skip first", "")
 	p.click("Set")
-	p.waitText("#headline", "Fault: 500, createPet only")
+	p.waitText("#headline", "Fault on createPet: 500")
 	p.waitText("#detail", "Delay 0.01 s · Answer delay 0.02 s · "+
 		"Retry-After 0 s · 2 left · requests are listed when they end")
 	p.send("POST /v1/pets", pet)
@@ -261,17 +263,17 @@ func testAimedFault(p *page) {
 	const aim = `$("[name=operation]").value + " " + $("[name=skip]").value`
 	p.send("PUT /__admin/fault?code=500&operation=getPet&skip=1", "")
 	p.waitText("#result", "Changed by another client at ")
-	p.waitText("#headline", "Fault: 500, getPet only")
+	p.waitText("#headline", "Fault on getPet after 1: 500")
 	p.waitValue(aim, "getPet 1")
 	p.click("Hang up")
-	p.waitText("#headline", "Fault: Hang up, getPet only")
+	p.waitText("#headline", "Fault on getPet after 1: Hang up")
 	p.waitText("#detail", "Code hangup · skips 1")
 	p.fill("Operation", "listPets")
 	p.send("PUT /__admin/fault?code=500", "")
 	p.waitText("#headline", "Fault: 500")
 	p.waitValue(aim, "listPets 1")
 	p.click("Hang up")
-	p.waitText("#headline", "Fault: Hang up, listPets only")
+	p.waitText("#headline", "Fault on listPets after 1: Hang up")
 	p.send("PUT /__admin/fault?code=501", "")
 	p.waitText("#headline", "Fault: 501")
 	p.waitValue(aim, " ")
@@ -606,7 +608,7 @@ func testReset(p *page) {
 	for i, button := range []string{"Reset all", "Forget all"} {
 		p.send("GET /v1/pets/1", "")
 		p.click("GET 404")
-		p.waitText("#live.held", "Held: row open")
+		p.waitText("#live.held", "Row open")
 		p.click(button)
 		p.waitRows()
 		p.waitText("#live.live", "Live")
@@ -644,6 +646,9 @@ func testFilter(p *page) {
 		{filter: "-404 -post", hits: "1 matching", rows: []string{"GET 200"}},
 		{filter: "?y", hits: "None matching"},
 		{filter: "404", hits: "1 matching", rows: []string{"GET 404"}},
+		{filter: "createPet", hits: "1 matching", rows: []string{"POST 201"}},
+		{filter: "getpet", hits: "1 matching", rows: []string{"GET 404"}},
+		{filter: "listpets", hits: "1 matching", rows: []string{"GET 200"}},
 		{filter: "post", hits: "1 matching", rows: []string{"POST 201"}},
 		{filter: "?404", hits: "1 matching", rows: []string{"GET 200"}},
 		{filter: "x-id: ünïque", hits: "1 matching", rows: []string{"GET 200"}},
@@ -695,7 +700,7 @@ func testHold(p *page) {
 	p.waitRows("GET 404")
 	p.eval("window.place = box(failed).x")
 	p.click("GET 404")
-	p.waitText("#live.held", "Held: row open")
+	p.waitText("#live.held", "Row open")
 	p.waitValue("box(failed).x - place", 0)
 	p.send("POST /v1/pets", pet)
 	p.send("POST /v1/pets", pet)
@@ -703,7 +708,7 @@ func testHold(p *page) {
 	p.waitRows("GET 404")
 	p.click("2 new")
 	p.waitRows("POST 201", "POST 201", "GET 404")
-	p.waitText("#live.held", "Held: row open")
+	p.waitText("#live.held", "Row open")
 
 	// A request that is no longer in the journal does not hold the list.
 	p.send("DELETE /__admin/requests", "")
@@ -712,7 +717,7 @@ func testHold(p *page) {
 	p.waitRows("GET 404")
 	p.waitText("#live.live", "Live")
 	p.click("GET 404")
-	p.waitText("#live.held", "Held: row open")
+	p.waitText("#live.held", "Row open")
 	p.waitValue("showNew.ariaDisabled", "true")
 	p.waitValue("getComputedStyle(showNew).opacity", "0")
 
@@ -735,7 +740,7 @@ func testRestingPointer(p *page) {
 	p.send("GET /v1/pets/1", "")
 	p.waitRows("GET 404")
 	p.moveMouse("#list summary")
-	p.waitText("#live.held", "Held: pointer")
+	p.waitText("#live.held", "Pointer here")
 	p.send("GET /v1/pets/2", "")
 	p.waitWhole("#showNew", "1 new")
 	p.waitRows("GET 404 /v1/pets/1")
@@ -745,7 +750,7 @@ func testRestingPointer(p *page) {
 	p.waitText("#live.live", "Live")
 
 	p.moveMouse("#list time")
-	p.waitText("#live.held", "Held: pointer")
+	p.waitText("#live.held", "Pointer here")
 	p.moveMouse("h1")
 	p.waitText("#live.live", "Live")
 }
@@ -921,7 +926,7 @@ func testKeyboard(p *page) {
 	p.typeKeys("404")
 	p.waitWhole("#hits", "3 matching")
 	goTo(tab, "#list summary")
-	p.waitText("#live", "Held: focus")
+	p.waitText("#live", "Focus here")
 	for _, tt := range []struct{ key, selector string }{
 		{key: down, selector: "#list li:nth-child(2) summary"},
 		{key: end, selector: "#list li:nth-child(3) summary"},
@@ -940,7 +945,7 @@ func testKeyboard(p *page) {
 	p.waitFocus("#list li:nth-child(1) summary")
 	goTo(shiftTab, "#list summary")
 	p.typeKeys(enter)
-	p.waitText("#live", "Held: focus")
+	p.waitText("#live", "Focus here")
 	goTo(shiftTab, "[value='code=hangup']")
 	p.typeKeys(enter)
 	p.waitText("#headline", "Fault: Hang up")
@@ -1005,6 +1010,7 @@ func testKeyboard(p *page) {
 
 func testLayout(p *page) {
 	p.resize(1440, 900)
+	p.waitAtMost("box(petsTitle).top - box(pets).top", "30") // however few pets there are
 	p.fillPage()
 	if file := os.Getenv("PETSTORE_PICTURE"); file != "" {
 		p.takePicture(file)
@@ -1052,6 +1058,20 @@ func testLayout(p *page) {
 		p.waitAtMost("0", "box(end).top")
 		p.waitAtMost("box(bar).bottom", "innerHeight / 3")
 		p.eval("scrollTo(0, 0)")
+	}
+
+	// The texts of the bar do not lie on one another.
+	const overlaps = `
+		const parts = [headline, detail, count, end, $("#result")].filter(shown);
+		const isOver = (a, b) => box(a).bottom > box(b).top + 1 && box(b).bottom > box(a).top + 1 &&
+			box(a).right > box(b).left + 1 && box(b).right > box(a).left + 1;
+		return parts.flatMap((a, i) => parts.slice(i + 1).filter((b) => isOver(a, b))
+			.map((b) => shown(a) + " over " + shown(b))).join("\n");`
+	for _, size := range [][2]int{{320, 640}, {320, 256}, {390, 844}, {640, 400}, {900, 500}, {1440, 900}} {
+		check(size[0], size[1])
+		if got := p.evalString(overlaps); got != "" {
+			p.t.Errorf("%v: got overlapping texts in the bar: %s", size, got)
+		}
 	}
 
 	// An error at a field, nothing found, and the form for the key.
@@ -1493,7 +1513,7 @@ func (p *page) fillPage() {
 	p.send("POST /v1/pets", `{"name":"Ida","categoryId":7}`, jsonBody, client)
 	p.fill("Operation", "createPet")
 	p.click("Keep failing")
-	p.waitText("#bar.active", "Fault: Keep failing")
+	p.waitText("#bar.active", "Fault on createPet: Keep failing")
 	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
 	p.send("GET /v1/pets/1", "", client)
 	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
