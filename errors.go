@@ -168,7 +168,7 @@ const (
 	faultTruncate = "truncate" // sends half of the body, and closes the connection
 	faultStall    = "stall"    // sends half of the body, waits for maxWait, and closes the connection
 	faultDrip     = "drip"     // sends the body in dripPieces pieces, one every dripInterval
-	faultHTML     = "html"     // sends a 502 with a page of HTML, as from a gateway
+	faultHTML     = "html"     // sends a 502 with an HTML page, as from a gateway
 )
 
 const (
