@@ -23,6 +23,8 @@ const (
 
 	// markup must be shown as text and never be read as HTML.
 	markup = `<img src=x onerror='document.title=0'>`
+
+	tab = "\ue004" // the key, as WebDriver writes it
 )
 
 // TestPage uses the page as people do, in a headless Chromium. It is skipped
@@ -61,8 +63,10 @@ func TestPage(t *testing.T) {
 		{name: "Repeat", run: testRepeat},
 		{name: "CopySafely", run: testCopySafely},
 		{name: "Keyboard", run: testKeyboard},
+		{name: "TabOrder", run: testTabOrder},
 		{name: "Layout", run: testLayout},
 		{name: "ForcedColors", run: testForcedColors},
+		{name: "Idle", run: testIdle},
 		{name: "Outage", run: testOutage},
 	}
 	for _, tt := range tests {
@@ -85,6 +89,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// The page takes the key from the link or asks for it, and keeps it to itself.
 func testKey(p *page) {
 	p.waitText("header", "A test double of the animal store API, at "+p.base+"/v1.")
 	p.waitText("#bar.calm", "No fault Requests are answered as usual.")
@@ -136,6 +141,7 @@ func testKey(p *page) {
 	p.waitValue("history.length", entries+1) // the key is in none of them
 }
 
+// A preset sets its fault with one press. The bar, the title and the icon show it.
 func testPresets(p *page) {
 	icons := map[string]bool{p.evalString("return icon.href"): true}
 	for _, title := range []string{
@@ -214,6 +220,8 @@ func testNothingMoves(p *page) {
 	}
 }
 
+// The fields above the presets aim a fault, and show the aim of the one that
+// stands.
 func testAimedFault(p *page) {
 	p.fill("Operation", "createPet")
 	p.fill("Skip first", "2")
@@ -279,6 +287,7 @@ func testAimedFault(p *page) {
 	p.waitValue(aim, " ")
 }
 
+// The bar shows the codes of a list that are still to come.
 func testListOfCodes(p *page) {
 	p.click("Another fault")
 	p.fill("Code", "503, lost ,429")
@@ -323,7 +332,7 @@ func testFaultErrors(p *page) {
 	p.fill("Delay", "-1")
 	p.waitCount("#fieldError", 0)
 	p.waitHidden("#result")
-	p.waitCount("[aria-invalid]", 0)
+	p.waitCount("[aria-invalid], [aria-describedby]", 0)
 
 	p.click("Set")
 	p.waitText("#fieldError", "delay is -1")
@@ -352,15 +361,14 @@ func testRelease(p *page) {
 	p.fill("Delay", "30")
 	p.click("Set")
 	p.waitText("#headline", "Fault: Slow by 30 s")
-	done := make(chan bool)
-	go func() {
-		p.send("POST /v1/pets", pet)
-		close(done)
-	}()
+	done := make(chan error, 1)
+	go func() { done <- p.trySend("POST /v1/pets", pet) }()
 	p.waitWhole("#count", "1 of 1 request hit")
 	p.click("End the fault")
 	p.waitText("#result", "Fault ended and held requests released at ")
-	<-done
+	if err := <-done; err != nil {
+		p.t.Error(err)
+	}
 	p.waitRows("POST 201 /v1/pets Slow by 30 s")
 
 	p.click("Answer stalls")
@@ -392,6 +400,7 @@ func testActionsInOrder(p *page) {
 	}
 }
 
+// Pets are added, listed and counted, and errors are shown at their fields.
 func testPets(p *page) {
 	p.click("Create pets")
 	p.click("Add 25 samples")
@@ -429,6 +438,8 @@ func testPets(p *page) {
 	p.waitText("#petRows", "2 "+name+"… 1 none")
 }
 
+// The page lists the pets of one status, even if an answer about another one is
+// late.
 func testPetsOfStatus(p *page) {
 	p.click("Create pets")
 	p.click("Add 25 samples")
@@ -460,6 +471,7 @@ func testPetsOfStatus(p *page) {
 	p.waitWhole("#listed", "No pet is pending.")
 }
 
+// The page lists many pets, the newest first, or the first ones if more follow.
 func testManyPets(p *page) {
 	p.eval("samples.click(); samples.click()")
 	p.waitText("#result", "Added 25 pets")
@@ -497,6 +509,7 @@ func testManyPets(p *page) {
 	p.waitWhole("#listed", "First 1000 pets.")
 }
 
+// A row shows what was sent, by whom, and what was special about it.
 func testRows(p *page) {
 	p.send("GET /v1/pets?stauts=sold", "",
 		"User-Agent: Mozilla/5.0 (X11) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0 Safari/537.36")
@@ -537,6 +550,7 @@ func testRows(p *page) {
 	p.waitAtMost(`Math.max(...$$(".status").map((status) => box(status).height))`, "25") // one line
 }
 
+// An opened request shows what was sent and answered, as text.
 func testDetails(p *page) {
 	p.send("POST /v1/pets?x=%20y", `{"name":`+markup)
 	p.send("POST /v1/pets", "a body without the key", "Authorization: Bearer none")
@@ -587,6 +601,7 @@ func testDetails(p *page) {
 	p.waitAtMost("box(list.children[30]).bottom", "box($('#scroll')).bottom + 1")
 }
 
+// Requests of the same millisecond are different requests.
 func testSameMillisecond(p *page) {
 	p.eval(`
 		const request = {time: "2026-11-21T10:00:00.000Z", method: "GET", url: "/v1/pets", headers: {},
@@ -603,7 +618,7 @@ func testSameMillisecond(p *page) {
 	p.waitWhole("#total", "last 1 of 2")
 }
 
-// Reset all and Forget all let the list go on.
+// Reset all and Forget all make the list live again.
 func testReset(p *page) {
 	for i, button := range []string{"Reset all", "Forget all"} {
 		p.send("GET /v1/pets/1", "")
@@ -632,6 +647,7 @@ func testFaultUnknown(p *page) {
 	p.waitText("#bar.active", "Fault: Keep failing")
 }
 
+// The filter finds words of a request, and methods and statuses as a whole.
 func testFilter(p *page) {
 	p.send("POST /v1/pets?x=1", `{"body":0,`+pet[1:], "User-Agent: shop/2.1")
 	p.send("GET /v1/pets?404&post", "", "X-Id: Ünïque")
@@ -755,7 +771,7 @@ func testRestingPointer(p *page) {
 	p.waitText("#live.live", "Live")
 }
 
-// What is repeated in a shell is as it was sent.
+// A copied line sends a request again as it was sent.
 func testRepeat(p *page) {
 	tests := []struct{ request, body, header string }{
 		{
@@ -889,9 +905,9 @@ func testCopySafely(p *page) {
 	}
 }
 
+// The page can be used with the keyboard alone.
 func testKeyboard(p *page) {
 	const (
-		tab      = "\ue004"
 		shiftTab = "\ue008\ue004"
 		enter    = "\ue007"
 		escape   = "\ue00c"
@@ -963,9 +979,14 @@ func testKeyboard(p *page) {
 	goTo(tab, "[name=name]")
 	p.typeKeys("Ida" + enter)
 	p.waitText("#petRows", "1 Ida 1 none")
+}
 
-	// Tab goes through the parts in the order in which they are seen. The element
-	// with the focus is always in sight, and the last Tab leaves the page.
+// Tab goes through the parts in the order in which they are seen. The element
+// with the focus is always in sight, and the last Tab leaves the page.
+func testTabOrder(p *page) {
+	p.fillPage()
+	p.click("Another fault")
+	p.click("Create pets")
 	const check = `
 		const isInSight = () => {
 			const {x, y, width, height} = box(document.activeElement);
@@ -1008,6 +1029,7 @@ func testKeyboard(p *page) {
 	}
 }
 
+// In windows of all sizes, nothing is cut off or covered.
 func testLayout(p *page) {
 	p.resize(1440, 900)
 	p.waitAtMost("box(petsTitle).top - box(pets).top", "30") // however few pets there are
@@ -1089,6 +1111,8 @@ func testLayout(p *page) {
 	check(390, 844, "prefers-color-scheme: dark")
 }
 
+// The page can be read in forced colors, and moves nothing for those who asked
+// for reduced motion.
 func testForcedColors(p *page) {
 	p.fillPage()
 	p.resize(1280, 800, "forced-colors: active")
@@ -1113,15 +1137,9 @@ func testForcedColors(p *page) {
 	p.waitValue("document.getAnimations().length", 0)
 }
 
-func testOutage(p *page) {
-	p.click("Create pets")
-	p.click("Add 25 samples")
-	p.waitText("#result", "Added 25 pets")
-	p.send("GET /v1/pets/1", "")
-	p.click("GET 200")
-
-	// Without news, nothing is painted anew.
-	p.finishAnimations()
+// A page without news paints nothing anew, and one that is not seen does not poll.
+func testIdle(p *page) {
+	p.fillPage()
 	p.sync()
 	p.eval("window.changes = 0")
 	p.sync()
@@ -1129,15 +1147,22 @@ func testOutage(p *page) {
 		p.t.Errorf("got %v changes of the page without news, want 0", got)
 	}
 
-	// A page that is not seen does not poll.
 	const hide = `
 		Object.defineProperty(document, "hidden", {value: arguments[0], configurable: true});
 		document.dispatchEvent(new Event("visibilitychange"));`
 	p.eval(hide, true)
 	p.waitTrue("Date.now() - polls.at(-1) > 1000")
-	p.send("PUT /__admin/fault?code=503", "")
-	p.waitText("#headline", "No fault")
+	p.send("PUT /__admin/fault?code=500", "")
+	p.waitText("#headline", "Fault on createPet: Keep failing")
 	p.eval(hide, false)
+	p.waitText("#headline", "Fault: 500")
+}
+
+// The page says so while the service does not answer, and recovers.
+func testOutage(p *page) {
+	p.send("POST /v1/pets", pet)
+	p.click("POST 201")
+	p.click("Keep failing")
 	p.waitText("#headline", "Fault: Keep failing")
 
 	// A service that does not answer for two seconds.
@@ -1149,10 +1174,12 @@ func testOutage(p *page) {
 	p.waitHidden("#spoken")
 	p.waitText("#live.gone", "Not live")
 	p.waitText("#bar.unknown", "No answer The service has not answered for two seconds.")
+	const buttons = ":is(#presets button, #setButton, #end, #reset, #forget, #add, #samples, #morePets)"
+	p.waitCount(buttons+":not([aria-disabled=true])", 0)
 	p.signal("CONT")
 	p.send("DELETE /__admin/fault", "")
 	p.waitText("#bar.calm #headline", "No fault")
-	p.waitText("#list [open]", "GET")
+	p.waitText("#list [open]", "POST")
 
 	// An action whose answer does not arrive.
 	p.eval(`window.instead = (path, init) => {
@@ -1167,7 +1194,7 @@ func testOutage(p *page) {
 	// A reset, by somebody else and by this page.
 	p.send("POST /__admin/reset", `[{"name":"Ida","categoryId":1}]`)
 	p.waitText("#petRows", "Ida")
-	p.waitText("#list [open]", "GET")
+	p.waitText("#list [open]", "POST")
 	p.click("Reset all")
 	p.waitText("#spoken", "No fault. Reset at ")
 	p.waitRows()
@@ -1298,9 +1325,17 @@ func (p *page) waitRows(want ...string) {
 		const want = arguments[0];
 		return rows.length === want.length && rows.every((row, i) => row.startsWith(want[i]));
 	})()`
-	if !p.until(isShown, append([]string{}, want...)) {
-		p.t.Fatalf("the rows are\n%q, want\n%q", p.eval("return shownRows()"), want)
+	if p.until(isShown, append([]string{}, want...)) {
+		return
 	}
+	var got []string
+	p.evalInto(&got, "return shownRows()")
+	for i := range min(len(got), len(want)) {
+		if !strings.HasPrefix(got[i], want[i]) {
+			p.t.Errorf("row %d: got %q, want it to begin with %q", i+1, got[i], want[i])
+		}
+	}
+	p.t.Fatalf("got %d rows, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
 }
 
 // waitTrue waits until an expression is true in the page.
@@ -1452,11 +1487,17 @@ func (p *page) get(path string, result any) {
 // the answer, if there is one. It sends the target and the headers as they are.
 func (p *page) send(request, body string, headers ...string) {
 	p.t.Helper()
+	if err := p.trySend(request, body, headers...); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// trySend is send for other goroutines than that of the test.
+func (p *page) trySend(request, body string, headers ...string) error {
 	method, target, _ := strings.Cut(request, " ")
 	req, err := http.NewRequest(method, p.base, strings.NewReader(body))
 	if err != nil {
-		p.t.Error(err)
-		return
+		return err
 	}
 	req.URL.Opaque = target
 	req.Header.Set("Authorization", "Bearer "+key)
@@ -1467,13 +1508,12 @@ func (p *page) send(request, body string, headers ...string) {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
-		return // a fault has closed the connection
+		return nil // a fault has closed the connection
 	}
 	if err != nil {
-		p.t.Error(err)
-		return
+		return err
 	}
-	resp.Body.Close()
+	return resp.Body.Close()
 }
 
 // shell runs a line in a shell, in an empty directory. It returns the names of
