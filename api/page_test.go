@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -1211,7 +1212,7 @@ func testOutage(p *page) {
 	p.waitWhole("#listed", "No pets yet.")
 }
 
-// The rest of this file is what the tests are written with.
+// The rest of this file has the helpers of the tests.
 
 // page is the page of one service, in a browser that W3C WebDriver controls.
 // Each of its wait methods waits for 30 seconds at most, and then ends the test
@@ -1783,7 +1784,8 @@ func startBrowser(t *testing.T) string {
 	}`), &session)
 	p.session += "/" + session.SessionID
 	version := session.Capabilities.BrowserVersion
-	if major, _, _ := strings.Cut(version, "."); len(major) < 3 || major < "137" {
+	major, _, _ := strings.Cut(version, ".")
+	if n, err := strconv.Atoi(major); err == nil && n < 137 {
 		t.Skipf("the page cannot be tested: Chromium %s is older than 137", version)
 	}
 	p.devtools("Page.addScriptToEvaluateOnNewDocument", map[string]string{"source": spy}, nil)
