@@ -4263,39 +4263,31 @@ func testDocumentedExitCodes(t *testing.T) {
 // testDocumentedLimits checks the limits, in the units of the document.
 func testDocumentedLimits(t *testing.T) {
 	srv := newServer(newTestService(t, nil))
-	const kib, mib, second, minute = 1 << 10, 1 << 20, int64(time.Second), int64(time.Minute)
-	type limit struct {
-		value int64
-		unit  int64 // of the number in the document
+	const kib, mib = float64(1 << 10), float64(1 << 20)
+	headers := float64(srv.MaxHeaderBytes + 4096) // net/http adds 4096
+	limits := map[string][]float64{
+		"`limit` of listPets":                {1, maxLimit, defaultLimit},
+		"request body":                       {maxBody / kib},
+		"request headers":                    {headers / kib},
+		"file of `-seed`":                    {maxSeed / mib},
+		"store":                              {maxSize / mib, petCost},
+		"journal":                            {maxJournal, maxJournalSize / mib},
+		"`answer` in the journal":            {maxAnswer},
+		"`-latency` and each wait":           {maxWait.Seconds()},
+		"`retry-after`":                      {maxRetryAfter},
+		"drip":                               {dripPieces, dripInterval.Seconds()},
+		"key":                                {maxKey},
+		"time for request headers to arrive": {srv.ReadHeaderTimeout.Seconds()},
+		"time for a whole request to arrive": {srv.ReadTimeout.Seconds()},
+		"time for an answer to be sent":      {srv.WriteTimeout.Minutes()},
+		"idle connection":                    {srv.IdleTimeout.Minutes()},
+		"time for requests in flight while stopping": {stopTimeout.Seconds()},
+		"`GOGC`, `GOMEMLIMIT`":                       {gcPercent, memoryLimit / mib},
 	}
-	limits := map[string][]limit{
-		"`limit` of listPets":                {{1, 1}, {maxLimit, 1}, {defaultLimit, 1}},
-		"request body":                       {{maxBody, kib}},
-		"request headers":                    {{int64(srv.MaxHeaderBytes) + 4096, kib}}, // net/http adds 4096
-		"file of `-seed`":                    {{maxSeed, mib}},
-		"store":                              {{maxSize, mib}, {petCost, 1}},
-		"journal":                            {{maxJournal, 1}, {maxJournalSize, mib}},
-		"`answer` in the journal":            {{maxAnswer, 1}},
-		"`-latency` and each wait":           {{int64(maxWait), second}},
-		"`retry-after`":                      {{maxRetryAfter, 1}},
-		"drip":                               {{dripPieces, 1}, {int64(dripInterval), second}},
-		"key":                                {{maxKey, 1}},
-		"time for request headers to arrive": {{int64(srv.ReadHeaderTimeout), second}},
-		"time for a whole request to arrive": {{int64(srv.ReadTimeout), second}},
-		"time for an answer to be sent":      {{int64(srv.WriteTimeout), minute}},
-		"idle connection":                    {{int64(srv.IdleTimeout), minute}},
-		"time for requests in flight while stopping": {{int64(stopTimeout), second}},
-		"`GOGC`, `GOMEMLIMIT`":                       {{gcPercent, 1}, {memoryLimit, mib}},
-	}
-	documented := map[string][]limit{}
+	documented := map[string][]float64{}
 	for _, row := range markdownTable(t, referenceFile, "## Limits", "limit", "value") {
-		name := row["limit"]
-		for i, number := range numbersIn(row["value"]) {
-			unit := int64(1)
-			if i < len(limits[name]) {
-				unit = limits[name][i].unit
-			}
-			documented[name] = append(documented[name], limit{number * unit, unit})
+		for _, number := range numbersIn(row["value"]) {
+			documented[row["limit"]] = append(documented[row["limit"]], float64(number))
 		}
 	}
 	sameNames(t, "section Limits of "+referenceFile, keys(documented),
@@ -4748,13 +4740,18 @@ func excerpts(a, b string) (string, string) {
 	return excerpt(a), excerpt(b)
 }
 
-// quote returns a text in backquotes, in which JSON can be read, or in double
-// quotes if it has characters that backquotes would hide.
+// quote returns a text in backquotes, so that JSON is easy to read, or in double
+// quotes if it has characters that backquotes would hide. A newline at its end is
+// shown separately.
 func quote(text string) string {
-	if strconv.CanBackquote(text) {
-		return "`" + text + "`"
+	line, hasNewline := strings.CutSuffix(text, "\n")
+	switch {
+	case !strconv.CanBackquote(line):
+		return strconv.Quote(text)
+	case hasNewline:
+		return "`" + line + "` and a newline"
 	}
-	return strconv.Quote(text)
+	return "`" + line + "`"
 }
 
 // unitAt returns where the character or the escape begins, such as \n or \u003c,
