@@ -2279,7 +2279,12 @@ func TestShorten(t *testing.T) {
 }
 
 // Each query parameter has an effect, and the bounds and the default that
-// api/openapi.json gives it.
+// api/openapi.json gives it. For limit, this test sends
+//
+//	GET /v1/pets?limit=10                     the body differs from that without it
+//	GET /v1/pets?limit=20, the default        the body does not
+//	GET /v1/pets?limit=1 and limit=100        200
+//	GET /v1/pets?limit=0 and limit=101        400
 func TestParameters(t *testing.T) {
 	s := startServer(t, "-seed", tempFile(t, seedOf(150)))
 	values := map[string]string{ // values that change the response
@@ -3453,82 +3458,100 @@ func TestNewPetSchema(t *testing.T) {
 	}
 }
 
-// TestOpenAPI checks, for each status that api/openapi.json gives an operation,
-// that there is a request with this status, and that its response is as
-// described.
+// TestOpenAPI checks that each response of api/openapi.json is the response to
+// some request, and that its body is as described. In a row, "getPet 404" is the
+// response 404 of the operation getPet.
 func TestOpenAPI(t *testing.T) {
-	t.Parallel()
-	fullStore := newStore()
-	fullStore.size = maxSize
+	api := readOpenAPI(t)
 	s := startService(t, newTestService(t, nil))
-	full := startService(t, newTestService(t, fullStore))
 	impatient := startService(t, newTestService(t, nil), readTimeout(100*time.Millisecond))
 
-	const fault = "code=503&delay=0&answer-delay=0&retry-after=7" +
-		"&operation=createPet&skip=99&times=2"
-	succeeding := map[string]string{ // where the pattern of the route is not enough
-		"createPet": "POST /v1/pets " + newPet,
-		"reset":     "POST /__admin/reset [" + newPet + "]",
-		"setFault":  "PUT /__admin/fault?" + fault,
+	const (
+		allParameters = "code=503&delay=0&answer-delay=0&retry-after=7" +
+			"&operation=createPet&skip=99&times=2"
+		noKey      = "\nAuthorization: x"
+		wrongType  = "\nContent-Type: x"
+		incomplete = "\nContent-Length: 9" // no body follows
+		simulate   = "\nPrefer: retry-after=7, code="
+	)
+	type row struct {
+		response string
+		request  string
+		server   *testServer // s, unless there is another one
+		want     int         // the status, unless it is that of the response
 	}
-	failing := map[string]string{
-		"listPets 400":    "GET /v1/pets?limit=0",
-		"createPet 400":   "POST /v1/pets {}",
-		"getPet 400":      "GET /v1/pets/x",
-		"getPet 404":      "GET /v1/pets/5",
-		"reset 400":       "POST /__admin/reset {}",
-		"setFault 400":    "PUT /__admin/fault?code=x",
-		"showJournal 400": "GET /__admin/requests?total=x",
+	succeeding := []row{
+		{response: "listPets 200", request: "GET /v1/pets"},
+		{response: "createPet 201", request: "POST /v1/pets " + newPet},
+		{response: "getPet 200", request: "GET /v1/pets/1"},
+		{response: "reset 204", request: "POST /__admin/reset [" + newPet + "]"},
+		{response: "showFault 200", request: "GET /__admin/fault"},
+		{response: "setFault 200", request: "PUT /__admin/fault?" + allParameters},
+		{response: "clearFault 204", request: "DELETE /__admin/fault"},
+		{response: "showJournal 200", request: "GET /__admin/requests"},
+		{response: "clearJournal 204", request: "DELETE /__admin/requests"},
 	}
-	headers := map[string]string{ // by the status that they give any other request
-		"401":     "\nAuthorization: x",
-		"413":     lengthTooLong,
-		"415":     "\nContent-Type: x",
-		"502":     "\nPrefer: code=html",
-		"default": "\nContent-Length: 999", // no body follows, so this is a 408
-	}
-	s.reset(t, "") // stops the test if no reset works
-	api := readOpenAPI(t)
-	for _, pattern := range keys(api.operations) {
-		op := api.operations[pattern]
-		valid := cmp.Or(succeeding[op.OperationID], exampleOf(pattern))
-		for _, status := range keys(op.Responses) {
-			t.Run(op.OperationID+"/"+status, func(t *testing.T) {
-				to, wantStatus := s, status
-				switch status {
-				case "507":
-					to = full
-				case "default":
-					to, wantStatus = impatient, "408"
-				default:
-					s.reset(t, "["+pet1+","+newPet+"]")
-					s.setFault(t, fault)
-					// The journal gets an entry with all members.
-					s.do(t, `POST /v1/pets?x {"id":1}`+"\nPrefer: delay=0")
-				}
-				name, request := op.OperationID+" "+status, valid
-				switch {
-				case failing[name] != "":
-					request = failing[name]
-				case headers[status] != "":
-					request += headers[status]
-				case !strings.HasPrefix(status, "2") && to != full:
-					t.Fatalf("failing has no request for %q", name)
-				}
-				resp := to.do(t, request)
-				if strconv.Itoa(resp.status) != wantStatus {
-					t.Fatalf("%s:\n got %s\nwant %s", request, abridge(resp), wantStatus)
-				}
-				api.checkBody(t, op.Responses[status], request, resp)
+	failing := []row{
+		{response: "createPet 400", request: "POST /v1/pets {}"},
+		{response: "getPet 404", request: "GET /v1/pets/5"},
+		{response: "reset 400", request: "POST /__admin/reset {}"},
+		{response: "reset 413", request: "POST /__admin/reset" + lengthTooLong},
+		{response: "reset 415", request: "POST /__admin/reset []" + wrongType},
+		{response: "setFault 400", request: "PUT /__admin/fault?code=x"},
+		{response: "showJournal 400", request: "GET /__admin/requests?total=x"},
 
-				// An Error of this status may also be simulated.
-				if strings.Contains(pattern, " /v1/") && strings.HasPrefix(status, "4") {
-					request = valid + "\nPrefer: retry-after=7, code=" + status
-					api.checkBody(t, op.Responses[status], request, s.do(t, request))
-				}
-			})
+		{response: "listPets 401", request: "GET /v1/pets" + noKey},
+		{response: "createPet 401", request: "POST /v1/pets" + noKey},
+		{response: "getPet 401", request: "GET /v1/pets/1" + noKey},
+		{response: "reset 401", request: "POST /__admin/reset" + noKey},
+		{response: "showFault 401", request: "GET /__admin/fault" + noKey},
+		{response: "setFault 401", request: "PUT /__admin/fault" + noKey},
+		{response: "clearFault 401", request: "DELETE /__admin/fault" + noKey},
+		{response: "showJournal 401", request: "GET /__admin/requests" + noKey},
+		{response: "clearJournal 401", request: "DELETE /__admin/requests" + noKey},
+
+		{
+			response: "reset default",
+			request:  "POST /__admin/reset" + incomplete,
+			server:   impatient,
+			want:     408,
+		},
+		{response: "showFault default", request: "GET /__admin/fault?x", want: 400},
+		{response: "setFault default", request: "PUT /__admin/fault" + lengthTooLong, want: 413},
+		{response: "clearFault default", request: "DELETE /__admin/fault?x", want: 400},
+		{response: "showJournal default", request: "GET /__admin/requests" + lengthTooLong, want: 413},
+		{response: "clearJournal default", request: "DELETE /__admin/requests?x", want: 400},
+
+		{response: "listPets 401", request: "GET /v1/pets" + simulate + "401"},
+		{response: "createPet 400", request: "POST /v1/pets" + simulate + "400"},
+		{response: "createPet 401", request: "POST /v1/pets" + simulate + "401"},
+		{response: "getPet 401", request: "GET /v1/pets/1" + simulate + "401"},
+		{response: "getPet 404", request: "GET /v1/pets/1" + simulate + "404"},
+	}
+
+	described := map[string]openAPIBody{} // by response
+	for _, op := range api.operations {
+		for status, body := range op.Responses {
+			described[op.OperationID+" "+status] = body
 		}
 	}
+	var responses []string
+	for _, tt := range slices.Concat(succeeding, failing) {
+		responses = append(responses, tt.response)
+		s.reset(t, "["+pet1+","+newPet+"]")
+		s.setFault(t, allParameters)
+		s.do(t, `POST /v1/pets?x {"id":1}`+"\nPrefer: delay=0") // an entry with all members
+
+		_, status, _ := strings.Cut(tt.response, " ")
+		resp := cmp.Or(tt.server, s).do(t, tt.request)
+		if want := cmp.Or(tt.want, statusIn(status)); resp.status != want {
+			t.Errorf("%s, request:\n%s\n got %s\nwant %d",
+				tt.response, abridge(tt.request), abridge(resp), want)
+			continue
+		}
+		api.checkBody(t, described[tt.response], tt.request, resp)
+	}
+	sameNames(t, "the responses in "+openAPIFile, keys(described), "TestOpenAPI", responses)
 }
 
 // The documents that TestDocuments compares with the service.
@@ -4212,77 +4235,78 @@ func testOpenAPIExamples(t *testing.T) {
 	}
 	create, resetToTwo := fromExample("POST /v1/pets"), fromExample("POST /__admin/reset")
 	const putFault = "PUT /__admin/fault?code=503,lost&operation=createPet&skip=1"
-	requests := map[string][]string{ // to get each response; the last one gets it
-		"listPets 200":    {resetToTwo, "GET /v1/pets"},
-		"createPet 201":   {create},
-		"createPet 400":   {`POST /v1/pets {"name":"Rex","categoryId":7,"status":"lost"}`},
-		"getPet 200":      {resetToTwo, "GET /v1/pets/1"},
-		"getPet 404":      {"GET /v1/pets/5"},
-		"reset 400":       {"POST /__admin/reset [" + newPet + `,{"name":"Tom"}]`},
-		"reset 413":       {"POST /__admin/reset" + lengthTooLong},
-		"reset 415":       {"POST /__admin/reset []\nContent-Type: text/plain"},
-		"showFault 200":   {putFault, create, create, "GET /__admin/fault"},
-		"setFault 200":    {putFault},
-		"setFault 400":    {"PUT /__admin/fault?code=503&retry-after=soon"},
-		"showJournal 200": {toRecord, "GET /__admin/requests"},
-		"showJournal 400": {"GET /__admin/requests?limit=1"},
-	}
-	examples := map[string]string{}
+
+	examples := map[string]string{} // by response, such as "getPet 404"
 	for _, pattern := range keys(api.operations) {
 		op := api.operations[pattern]
+		for status, described := range op.Responses {
+			if example := described.example(); example != nil {
+				examples[op.OperationID+" "+status] = string(example)
+			}
+		}
 		if op.RequestBody.example() != nil {
 			request := fromExample(pattern)
 			if r := s.do(t, request); r.status >= 300 {
 				t.Errorf("%s:\n%s has this example, the service answers %s", request, openAPIFile, r)
 			}
 		}
-		for status, described := range op.Responses {
-			name := op.OperationID + " " + status
-			if example := described.example(); example != nil {
-				examples[name] = string(example)
-			}
-			switch status {
-			case "401":
-				requests[name] = []string{exampleOf(pattern) + "\nAuthorization: none"}
-			case "default":
-				requests[name] = []string{exampleOf(pattern) + "\nContent-Length: 9"}
-			}
-		}
-	}
-	sameNames(t, "the examples of responses in "+openAPIFile, keys(examples),
-		"testOpenAPIExamples", keys(requests))
-	if t.Failed() {
-		return
 	}
 
-	// Leave out what varies from run to run.
-	varies := regexp.MustCompile(`"time":"[^"]*"|"seconds":[0-9.]+`)
-	isCompared := map[string]bool{}
-	for _, name := range keys(examples) {
-		_, documented, _ := strings.Cut(name, " ")
-		if documented == "401" || documented == "default" {
-			if isCompared[examples[name]] { // many operations refer to the same response
-				continue
-			}
-			isCompared[examples[name]] = true
-		}
-		to := s
-		if documented == "default" {
-			to, documented = impatient, "408"
-		}
+	varies := regexp.MustCompile(`"time":"[^"]*"|"seconds":[0-9.]+`) // from run to run
+	isCompared := map[string]bool{}                                  // by example
+	for _, tt := range []struct {
+		response string
+		requests []string    // the response is that to the last one
+		server   *testServer // s, unless there is another one
+	}{
+		{response: "listPets 200", requests: []string{resetToTwo, "GET /v1/pets"}},
+		{response: "listPets 401", requests: []string{"GET /v1/pets\nAuthorization: none"}},
+		{response: "createPet 201", requests: []string{create}},
+		{
+			response: "createPet 400",
+			requests: []string{`POST /v1/pets {"name":"Rex","categoryId":7,"status":"lost"}`},
+		},
+		{response: "getPet 200", requests: []string{resetToTwo, "GET /v1/pets/1"}},
+		{response: "getPet 404", requests: []string{"GET /v1/pets/5"}},
+		{
+			response: "reset 400",
+			requests: []string{"POST /__admin/reset [" + newPet + `,{"name":"Tom"}]`},
+		},
+		{response: "reset 413", requests: []string{"POST /__admin/reset" + lengthTooLong}},
+		{response: "reset 415", requests: []string{"POST /__admin/reset []\nContent-Type: text/plain"}},
+		{
+			response: "reset default",
+			requests: []string{"POST /__admin/reset\nContent-Length: 9"}, // no body follows
+			server:   impatient,
+		},
+		{
+			response: "showFault 200",
+			requests: []string{putFault, create, create, "GET /__admin/fault"},
+		},
+		{response: "setFault 200", requests: []string{putFault}},
+		{
+			response: "setFault 400",
+			requests: []string{"PUT /__admin/fault?code=503&retry-after=soon"},
+		},
+		{response: "showJournal 200", requests: []string{toRecord, "GET /__admin/requests"}},
+		{response: "showJournal 400", requests: []string{"GET /__admin/requests?limit=1"}},
+	} {
 		s.reset(t, "[]")
 		var request string
 		var r response
-		for _, request = range requests[name] {
-			r = to.do(t, request)
+		for _, request = range tt.requests {
+			r = cmp.Or(tt.server, s).do(t, request)
 		}
-		what := name + ", " + request
-		if strconv.Itoa(r.status) != documented {
-			agree(t, "the status of "+what, openAPIFile, documented, strconv.Itoa(r.status))
-			continue
-		}
-		agree(t, what, openAPIFile, varies.ReplaceAllString(examples[name], ""),
+		example := examples[tt.response]
+		isCompared[example] = true
+		agree(t, tt.response+", "+request, openAPIFile, varies.ReplaceAllString(example, ""),
 			varies.ReplaceAllString(string(encodeJSON(parseBody(r.body))), ""))
+	}
+	for _, name := range keys(examples) {
+		if !isCompared[examples[name]] { // many operations refer to the same response
+			t.Errorf("%s has an example of %s; testOpenAPIExamples lacks a request for it",
+				openAPIFile, name)
+		}
 	}
 }
 
