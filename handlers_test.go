@@ -3402,7 +3402,7 @@ func TestRegistries(t *testing.T) {
 	sameNames(t, "the parameter operation in "+openAPIFile, api.resolve(operation).Enum,
 		theRoutes, operations)
 	sameNames(t, "PetStatus in "+openAPIFile, api.resolve(api.schemas["PetStatus"]).Enum,
-		"the statuses of a pet", statuses[1:])
+		"the list of statuses in the tests", statuses[1:])
 	for _, code := range append([]string{"400", "599", "503,lost,rst"}, faultCodes...) {
 		if err := api.validate("the code", api.schemas["FaultCode"], code); err != nil {
 			t.Errorf("the schema FaultCode does not allow %q: %v", code, err)
@@ -3551,7 +3551,7 @@ func TestOpenAPI(t *testing.T) {
 		}
 		api.checkBody(t, described[tt.response], tt.request, resp)
 	}
-	sameNames(t, "the responses in "+openAPIFile, keys(described), "TestOpenAPI", responses)
+	sameNames(t, "the list of responses in "+openAPIFile, keys(described), "TestOpenAPI", responses)
 }
 
 // The documents that TestDocuments compares with the service.
@@ -3567,10 +3567,9 @@ const (
 func TestDocuments(t *testing.T) {
 	t.Run("versions and dates", testDocumentedVersions)
 	t.Run("operations", testDocumentedOperations)
-	t.Run("operations in README", testReadmeOperations)
 	t.Run("parameters of listPets", testDocumentedListParameters)
+	t.Run("members", testDocumentedMembers)
 	t.Run("NewPet", testDocumentedNewPet)
-	t.Run("Pet and Error", testDocumentedPetAndError)
 	t.Run("seed", testDocumentedSeed)
 	t.Run("fault codes", testDocumentedFaultCodes)
 	t.Run("fault effects", testDocumentedFaultEffects)
@@ -3651,21 +3650,30 @@ var documentedOperations = []struct {
 	},
 }
 
-// testDocumentedOperations checks that the contract and openapi.json give each
-// operation the statuses and the bodies that it answers with.
+// testDocumentedOperations checks the requests, the statuses, the bodies and the
+// headers that README, the contract and openapi.json give each operation. For the
+// names in openapi.json, see TestRegistries.
 func testDocumentedOperations(t *testing.T) {
 	api := readOpenAPI(t)
+	s := startServer(t)
+	var inTest, inReadme []string
+	for _, row := range readmeOperations(t) {
+		name, _, _ := strings.Cut(row["operation"], ",")
+		inReadme = append(inReadme, name)
+	}
+	agree(t, "the operations", readmeFile, inReadme, routedOperations())
 	operationsOf := map[string][]string{} // the operations with each error
 	for _, o := range documentedOperations {
-		s := startWithPets(t)
-		answered := map[string]string{} // the kind of body of each status
-		for _, request := range append([]string{o.succeeds}, o.requests...) {
+		inTest = append(inTest, o.name)
+		s.reset(t, `[{"name":"Rex","categoryId":7},{"name":"Tom","categoryId":7}]`)
+		first := s.do(t, o.succeeds)
+		isDeprecated := first.header.Get("Deprecation") != ""
+		answered := map[string]string{strconv.Itoa(first.status): kindOf(first.body)}
+		for _, request := range o.requests {
 			r := s.do(t, request)
-			status, kind := strconv.Itoa(r.status), kindOf(r.body)
-			answered[status] = kind
-			if kind == "Error" {
-				operationsOf[status] = append(operationsOf[status], o.name)
-			}
+			status := strconv.Itoa(r.status)
+			answered[status] = kindOf(r.body)
+			operationsOf[status] = append(operationsOf[status], o.name)
 		}
 
 		documented := map[string]string{}
@@ -3676,55 +3684,31 @@ func testDocumentedOperations(t *testing.T) {
 		_, section, _ := strings.Cut(readFile(t, contractFile), "\n"+o.heading+"\n")
 		inContract := strings.Replace(o.pattern, " /v1", " ", 1)
 		agree(t, "the request of "+o.name, contractFile, firstCode(t, section), inContract)
+		agree(t, o.name+" is deprecated", contractFile,
+			strings.Contains(o.heading, "deprecated"), isDeprecated)
+		agree(t, "the statuses of "+o.name, openAPIFile,
+			keys(api.operations[o.pattern].Responses), keys(answered))
 
-		op := api.operations[o.pattern]
-		agree(t, "the name of "+o.name, openAPIFile, op.OperationID, o.name)
-		agree(t, "the statuses of "+o.name, openAPIFile, keys(op.Responses), keys(answered))
-
-		isDeprecated := s.do(t, o.succeeds).header.Get("Deprecation") != ""
-		what := o.name + " is deprecated"
-		agree(t, what, contractFile, strings.Contains(o.heading, "deprecated"), isDeprecated)
-		agree(t, what, openAPIFile, op.Deprecated, isDeprecated)
+		row := readmeOperation(t, o.name)
+		agree(t, "the request of "+o.name, readmeFile, firstCode(t, row["request"]), o.pattern)
+		agree(t, "the status of "+o.succeeds, readmeFile,
+			firstNumber(t, row["answer"]), int64(first.status))
+		agree(t, o.name+" is deprecated", readmeFile,
+			strings.Contains(row["operation"], "deprecated"), isDeprecated)
+		for _, name := range codeSpans(row["answer"]) {
+			if first.header.Get(name) == "" {
+				t.Errorf("%s:\n%s has the header %s, the service does not send it",
+					o.succeeds, readmeFile, name)
+			}
+		}
 	}
+	equal(t, "the names in documentedOperations", inTest, routedOperations())
 
 	documented := map[string][]string{}
 	for _, row := range markdownTable(t, contractFile, "## 7. Errors", "status", "operations") {
 		documented[row["status"]] = strings.Split(row["operations"], ", ")
 	}
 	agree(t, "the operations with each error", contractFile, documented, operationsOf)
-}
-
-// testReadmeOperations checks the table of the operations in README.
-func testReadmeOperations(t *testing.T) {
-	var inTest, inReadme []string
-	for _, o := range documentedOperations {
-		inTest = append(inTest, o.name)
-	}
-	for _, row := range readmeOperations(t) {
-		name, _, _ := strings.Cut(row["operation"], ",")
-		inReadme = append(inReadme, name)
-	}
-	agree(t, "the operations", readmeFile, inReadme, routedOperations())
-	equal(t, "the names in documentedOperations", inTest, routedOperations())
-	if t.Failed() {
-		return
-	}
-
-	for _, o := range documentedOperations {
-		row := readmeOperation(t, o.name)
-		r := startWithPets(t).do(t, o.succeeds)
-		agree(t, "the request of "+o.name, readmeFile, firstCode(t, row["request"]), o.pattern)
-		agree(t, o.succeeds, readmeFile, firstNumber(t, row["answer"]), int64(r.status))
-		for _, name := range codeSpans(row["answer"]) {
-			if r.header.Get(name) == "" {
-				t.Errorf("%s:\n%s has the header %s, the service does not send it",
-					o.succeeds, readmeFile, name)
-			}
-		}
-		isDeprecated := r.header.Get("Deprecation") != ""
-		agree(t, o.name+" is deprecated", readmeFile,
-			strings.Contains(row["operation"], "deprecated"), isDeprecated)
-	}
 }
 
 // testDocumentedListParameters checks the bounds, the default and the choices of
@@ -3765,8 +3749,33 @@ func testDocumentedListParameters(t *testing.T) {
 	})
 }
 
-// testDocumentedNewPet checks the members of NewPet, their types, and which of
-// them are required.
+// testDocumentedMembers checks that the contract and openapi.json give the same
+// members to a Pet and an Error. For those of the service, see TestRegistries.
+func testDocumentedMembers(t *testing.T) {
+	api := readOpenAPI(t)
+	for name, rows := range map[string][]tableRow{
+		"Pet":   slices.Concat(contractMembers(t, "NewPet"), contractMembers(t, "Pet")),
+		"Error": contractMembers(t, "Error"),
+	} {
+		described := api.resolve(api.schemas[name])
+		sameNames(t, name+" in "+contractFile, namesIn(t, rows, "member"),
+			name+" in "+openAPIFile, keys(described.Properties))
+		for _, row := range rows {
+			member := firstCode(t, row["member"])
+			isRequired := slices.Contains(described.Required, member)
+			agree(t, member+" is required", contractFile, row["required"] == "yes", isRequired)
+			property := cmp.Or(described.Properties[member], &schema{})
+			describedType := cmp.Or(property.Type, strings.TrimPrefix(property.Ref, schemaRef))
+			if property.Format != "" {
+				describedType += ", " + property.Format
+			}
+			agree(t, "the type of "+member, contractFile, row["type"], describedType)
+		}
+	}
+}
+
+// testDocumentedNewPet checks that a create needs what the contract says that it
+// needs, and that README names the same members.
 func testDocumentedNewPet(t *testing.T) {
 	api := readOpenAPI(t)
 	s := startServer(t)
@@ -3776,39 +3785,26 @@ func testDocumentedNewPet(t *testing.T) {
 		"boolean":        {"true", 1},
 		"PetStatus":      {"lost", 1},
 	}
-	const absent = "(absent)" // stands for the value of a member that is left out
-	createWith := func(name string, value any) string {
-		body := api.newPet(t)
-		if value == absent {
-			delete(body, name)
-		} else {
-			body[name] = value
-		}
-		return "POST /v1/pets " + string(encodeJSON(body))
-	}
-
-	rows := contractMembers(t, "NewPet")
-	sameNames(t, "NewPet in "+contractFile, namesIn(t, rows, "member"),
-		"the struct NewPet", members(NewPet{}))
 	var required []string
-	for _, row := range rows {
+	for _, row := range contractMembers(t, "NewPet") {
 		name, kind := firstCode(t, row["member"]), row["type"]
+		pet := api.newPet(t)
 		if wrongValues[kind] == nil {
 			t.Errorf("%s: got the type %q of %s, want one of %q",
 				contractFile, kind, name, keys(wrongValues))
 		}
 		for _, value := range wrongValues[kind] {
-			compareStatus(t, s, contractFile, createWith(name, value), 400)
+			pet[name] = value
+			compareStatus(t, s, contractFile, "POST /v1/pets "+string(encodeJSON(pet)), 400)
 		}
+		delete(pet, name)
 		documented := int64(201)
 		if row["required"] == "yes" {
 			documented = 400
 			required = append(required, name)
 		}
-		compareStatus(t, s, contractFile, createWith(name, absent), documented)
+		compareStatus(t, s, contractFile, "POST /v1/pets "+string(encodeJSON(pet)), documented)
 	}
-	sameNames(t, "required of NewPet in "+openAPIFile,
-		api.resolve(api.schemas["NewPet"]).Required, contractFile, required)
 
 	_, inReadme, _ := strings.Cut(readmeOperation(t, "createPet")["request"], " with ")
 	sameNames(t, "createPet in "+readmeFile, codeSpans(inReadme),
@@ -3816,40 +3812,6 @@ func testDocumentedNewPet(t *testing.T) {
 	inReadme, _, _ = strings.Cut(inReadme, "optionally")
 	sameNames(t, "required of createPet in "+readmeFile, codeSpans(inReadme),
 		contractFile, required)
-}
-
-// testDocumentedPetAndError checks the members of what the service returns, and
-// their types.
-func testDocumentedPetAndError(t *testing.T) {
-	api := readOpenAPI(t)
-	s := startServer(t)
-	inputRows, petRows := contractMembers(t, "NewPet"), contractMembers(t, "Pet")
-	errorRows := contractMembers(t, "Error")
-
-	create := "POST /v1/pets " + string(encodeJSON(api.newPet(t)))
-	created := jsonObject(t, create, s.do(t, create))
-	sameNames(t, "Pet in "+contractFile, namesIn(t, slices.Concat(inputRows, petRows), "member"),
-		"the answer to "+create, keys(created))
-
-	const badCreate = "POST /v1/pets {}"
-	refused := jsonObject(t, badCreate, s.do(t, badCreate))
-	sameNames(t, "Error in "+contractFile, namesIn(t, errorRows, "member"),
-		"the answer to "+badCreate, keys(refused))
-	sameNames(t, "required of Error in "+openAPIFile,
-		api.resolve(api.schemas["Error"]).Required, "the answer to "+badCreate, keys(refused))
-
-	returned := maps.Clone(refused)
-	returned["id"] = created["id"]
-	for _, row := range slices.Concat(petRows, errorRows) {
-		name := firstCode(t, row["member"])
-		agree(t, name+" is required", contractFile, row["required"], "yes")
-		answered := "integer"
-		if _, ok := returned[name].(string); ok {
-			answered = "string"
-		}
-		documented, _, _ := strings.Cut(row["type"], ",")
-		agree(t, "the type of "+name, contractFile, documented, answered)
-	}
 }
 
 // testDocumentedSeed checks the largest id of a pet in a seed. A schema has it as
@@ -3926,14 +3888,14 @@ func testDocumentedFaultEffects(t *testing.T) {
 func testDocumentedFaultParameters(t *testing.T) {
 	parameters := readOpenAPI(t).queryParameters("PUT /__admin/fault")
 	rows := faultParameterRows(t)
-	sameNames(t, "the parameters of a fault in "+referenceFile, keys(rows),
+	sameNames(t, "section Faults of "+referenceFile, keys(rows),
 		openAPIFile, keys(parameters))
 	for _, name := range keys(rows) {
 		value := rows[name]["value"]
 		switch name {
 		case "code":
 		case "operation":
-			sameNames(t, "the operations in "+referenceFile, codeSpans(value),
+			sameNames(t, "the parameter operation in "+referenceFile, codeSpans(value),
 				theRoutes, routedOperations())
 		default:
 			agree(t, "the bounds of "+name, referenceFile,
@@ -5833,6 +5795,9 @@ type openAPIBody struct {
 // example returns the example of a body of JSON, or nil if there is none.
 func (b openAPIBody) example() json.RawMessage { return b.Content["application/json"].Example }
 
+// schemaRef is what a reference to a schema begins with.
+const schemaRef = "#/components/schemas/"
+
 // schema is a JSON schema.
 type schema struct {
 	Ref                         string `json:"$ref"` // a schema that stands in place of this one
@@ -5892,7 +5857,7 @@ func readOpenAPI(t testing.TB) openAPIDescription {
 		case map[string]any:
 			if ref, ok := part["$ref"].(string); ok {
 				target := component(ref)
-				if strings.HasPrefix(ref, "#/components/schemas/") {
+				if strings.HasPrefix(ref, schemaRef) {
 					return part
 				}
 				return replace(target)
@@ -5999,7 +5964,7 @@ func (api openAPIDescription) checkBody(
 // its own. For a schema that does not exist, it returns one without a type.
 func (api openAPIDescription) resolve(s *schema) *schema {
 	for s != nil && s.Ref != "" {
-		s = api.schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+		s = api.schemas[strings.TrimPrefix(s.Ref, schemaRef)]
 	}
 	if s == nil {
 		return &schema{}
@@ -6219,14 +6184,6 @@ func bounds(s *schema) []int64 {
 		list = append(list, int64(*s.Maximum))
 	}
 	return list
-}
-
-// startWithPets starts a service with two pets.
-func startWithPets(t *testing.T) *testServer {
-	t.Helper()
-	s := startServer(t)
-	s.reset(t, `[{"name":"Rex","categoryId":7},{"name":"Tom","categoryId":7}]`)
-	return s
 }
 
 // kindOf returns what the contract calls a body: Pet, Pets, Error or none.
