@@ -146,7 +146,7 @@ func testKey(p *page) {
 func testPresets(p *page) {
 	icons := map[string]bool{p.evalString("return icon.href"): true}
 	for _, title := range []string{
-		"Keep failing",
+		"503 every time",
 		"Slow by 3 s",
 		"Slow body",
 		"Hang up",
@@ -155,7 +155,7 @@ func testPresets(p *page) {
 		"Answer cut",
 		"Answer stalls",
 		"HTML page",
-		"Next one fails",
+		"503 once",
 	} {
 		p.click(title)
 		p.waitText("#bar.active #headline", "Fault: "+title)
@@ -172,7 +172,7 @@ func testPresets(p *page) {
 	}
 
 	p.send("GET /v1/pets", "")
-	p.waitText("#bar.used", "Used up: Next one fails Code 503 · none left")
+	p.waitText("#bar.used", "Used up: 503 none left")
 	p.waitWhole("#count", "1 of 1 request hit")
 	p.waitCount("[aria-current=true]", 0)
 	icons[p.evalString("return icon.href")] = true
@@ -205,19 +205,18 @@ func testNothingMoves(p *page) {
 		}
 		p.fill("Operation", "createPet")
 		p.fill("Skip first", "1")
-		p.click("Next one fails")
-		p.waitWhole("#count", "No request yet")
+		p.click("503 once")
+		p.waitWhole("#count", "No createPet yet")
 		check("set")
 		p.send("POST /v1/pets", pet)
 		p.waitWhole("#count", "0 of 1 request hit")
 		check("matched")
 		p.send("POST /v1/pets", pet)
-		p.waitText("#bar.used", "Used up on createPet: Next one fails Code 503 · skips 1 · none left")
+		p.waitText("#bar.used", "Used up on createPet: 503 none left")
 		check("used up")
 		p.click("End the fault")
 		p.waitText("#result", "Fault ended at ")
 		check("ended")
-		p.fill("Skip first", "")
 	}
 }
 
@@ -227,19 +226,19 @@ func testAimedFault(p *page) {
 	p.fill("Operation", "createPet")
 	p.fill("Skip first", "2")
 	p.fill("Delay", "1") // a preset does not use it
-	p.click("Next one fails")
-	p.waitText("#bar.active #headline", "Fault on createPet after 2: Next one fails")
-	p.waitText("#detail", "Code 503 · skips 2 · 1 left")
+	p.click("503 once")
+	p.waitText("#bar.active #headline", "Fault on createPet after 2: 503 once")
+	p.waitText("#detail", "1 left")
 
 	p.send("GET /v1/pets", "")
 	p.send("POST /v1/pets", pet)
-	p.waitText("#headline", "Fault on createPet after 1: Next one fails")
+	p.waitText("#headline", "Fault on createPet after 1: 503 once")
 	for range 3 {
 		p.send("POST /v1/pets", pet)
 	}
 	p.waitRows(
 		"POST 201",
-		"POST 503 /v1/pets Simulated",
+		"POST 503 /v1/pets Simulated 503",
 		"POST 201",
 		"POST 201",
 		"GET 200",
@@ -253,39 +252,53 @@ func testAimedFault(p *page) {
 	p.fill("Delay", " 0.01")
 	p.fill("Answer delay", "0.02")
 	p.fill("Retry-After", "0")
-	p.fill("Skip first", "")
 	p.click("Set")
 	p.waitText("#headline", "Fault on createPet: 500")
 	p.waitText("#detail", "Delay 0.01 s · Answer delay 0.02 s · "+
 		"Retry-After 0 s · 2 left · requests are listed when they end")
 	p.send("POST /v1/pets", pet)
 	p.waitText("#list .injected .tag",
-		"Simulated · Slow by 0.01 s · Answer slow by 0.02 s · Retry-After 0")
+		"Simulated 500 · Slow by 0.01 s · Answer slow by 0.02 s · Retry-After 0")
 
 	p.click("Reset all")
 	p.waitText("#spoken", "No fault. Reset at ")
 	p.waitRows()
 	p.waitValue(`$("[name=code]").value`, "")
 
-	// The next press has the aim of the fault that stands, whoever has set it,
-	// unless another aim is chosen.
+	// While a fault of another client stands, the next press is for the same
+	// operation, unless the reader has chosen one. A skip is for one fault.
 	const aim = `$("[name=operation]").value + " " + $("[name=skip]").value`
 	p.send("PUT /__admin/fault?code=500&operation=getPet&skip=1", "")
 	p.waitText("#result", "Changed by another client at ")
 	p.waitText("#headline", "Fault on getPet after 1: 500")
-	p.waitValue(aim, "getPet 1")
+	p.waitValue(aim, "getPet ")
 	p.click("Hang up")
-	p.waitText("#headline", "Fault on getPet after 1: Hang up")
-	p.waitText("#detail", "Code hangup · skips 1")
+	p.waitText("#headline", "Fault on getPet: Hang up")
+	p.waitText("#detail", "Code hangup")
+	p.waitWhole("#count", "No getPet yet")
+	p.click("End the fault")
+	p.waitText("#headline", "No fault")
+	p.waitValue(aim, " ")
 	p.fill("Operation", "listPets")
+	p.fill("Skip first", "1")
 	p.send("PUT /__admin/fault?code=500", "")
 	p.waitText("#headline", "Fault: 500")
 	p.waitValue(aim, "listPets 1")
 	p.click("Hang up")
 	p.waitText("#headline", "Fault on listPets after 1: Hang up")
-	p.send("PUT /__admin/fault?code=501", "")
-	p.waitText("#headline", "Fault: 501")
-	p.waitValue(aim, " ")
+	p.waitText("#result", "Set for all clients at ")
+	p.waitValue(aim, "listPets ")
+	p.click("End the fault")
+	p.waitText("#headline", "No fault")
+	p.waitValue(aim, "listPets ")
+
+	// A fault that another client sets again counts anew.
+	p.click("Hang up")
+	p.send("GET /v1/pets", "")
+	p.waitWhole("#count", "1 of 1 request hit")
+	p.send("PUT /__admin/fault?code=hangup&operation=listPets", "")
+	p.waitText("#result", "Changed by another client at ")
+	p.waitWhole("#count", "No listPets yet")
 }
 
 // The bar shows the codes of a list that are still to come.
@@ -293,27 +306,27 @@ func testListOfCodes(p *page) {
 	p.click("Another fault")
 	p.fill("Code", "503, lost ,429")
 	p.click("Set")
-	p.waitText("#bar.active #headline", "Fault: 503, then lost, then 429")
+	p.waitText("#bar.active #headline", "Fault: 503, lost, 429")
 	p.waitText("#detail", "3 left")
 	p.send("GET /v1/pets", "")
-	p.waitText("#bar.active #headline", "Fault: lost, then 429")
+	p.waitText("#bar.active #headline", "Fault: lost, 429")
 	p.waitText("#detail", "2 left")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.active #headline", "Fault: 429")
 	p.send("GET /v1/pets", "")
-	p.waitText("#bar.used #headline", "Used up: 503, then lost, then 429")
+	p.waitText("#bar.used #headline", "Used up: 503, lost, 429")
 	p.waitWhole("#count", "3 of 3 requests hit")
 	p.waitRows(
-		"GET 429 /v1/pets Simulated",
+		"GET 429 /v1/pets Simulated 429",
 		"GET no answer /v1/pets Answer lost",
-		"GET 503 /v1/pets Simulated",
+		"GET 503 /v1/pets Simulated 503",
 	)
 
 	// A long list fits the bar.
 	p.eval("window.height = box(bar).height")
 	p.fill("Code", strings.Repeat("503,", 3)+strings.Repeat("lost,429,", 20)+"500")
 	p.click("Set")
-	p.waitText("#headline", "Fault: 503 ×3, then lost, then 429, then lost")
+	p.waitText("#headline", "Fault: 503 ×3, lost, 429, lost")
 	p.waitValue("box(bar).height - height", 0)
 
 	p.fill("Times", "2")
@@ -389,7 +402,7 @@ func testActionsInOrder(p *page) {
 				return held.then(() => realFetch(path, init));
 			}
 		};`)
-	p.click("Keep failing")
+	p.click("503 every time")
 	p.waitTrue("isHeld")
 	p.click("Slow by 3 s")
 	p.waitText("#result", "Asking…")
@@ -570,7 +583,7 @@ func testDetails(p *page) {
 		{row: "PATCH 405", want: `--data-raw ''\\''\'';touch PWN;#'`}, // also for fish
 		{row: "POST 400", want: `Sent body {"name":` + markup + ` Sent headers POST /v1/pets?x=%20y`},
 		{row: "POST 401", want: "Sent body It was not kept. Sent headers POST /v1/pets"},
-		{row: "code=hangup", want: "Answer There was none, and the operation was not performed. Fault: code=hangup Sent body"},
+		{row: "code=hangup", want: "Answer There was none, and the operation was not performed. Fault: code=hangup · createPet · "},
 		{row: "no answer /v1/pets Prefer: code=lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex"`},
 		{row: "no answer /v1/pets Prefer: code=lost", want: "X-Name: " + markup},
 		{row: "code=stall", want: `Answer 201, of which the client got half { "id": 2, "name": "Rex"`},
@@ -578,7 +591,7 @@ func testDetails(p *page) {
 		{row: "code=html", want: "Repeat it Copy curl -i -X 'GET' -H 'Authorization: Bearer " + key},
 		{row: "POST 201 /v1/pets?long", want: "Answer 201, its first 1,000 bytes"},
 		{row: "POST 201 /v1/pets?long", want: strings.Repeat("🦎", 240)},
-		{row: "POST 201 /v1/pets?long", want: "🦎… Sent body"},
+		{row: "POST 201 /v1/pets?long", want: "🦎… createPet · "},
 		{row: "PUT 405", want: "Not exact: a shell cannot send NUL"},
 	} {
 		p.click(tt.row)
@@ -588,6 +601,16 @@ func testDetails(p *page) {
 	}
 	p.waitCount("#list img, .url :not(wbr), pre *", 0)
 	p.waitValue("document.title", "Petstore")
+
+	// A click that ends a selection of text does not open the row.
+	const choose = `
+		getSelection().selectAllChildren(list.querySelector(".url"));
+		list.querySelector("summary").click();
+		return $$("#list [open]").length;`
+	if got := p.eval(choose); got != 0.0 {
+		p.t.Errorf("selecting the text of a row opened %v rows, want 0", got)
+	}
+	p.eval("getSelection().removeAllRanges()")
 
 	// What is opened comes into sight, and only a text that scrolls is a Tab stop.
 	for range 40 {
@@ -637,7 +660,7 @@ func testReset(p *page) {
 
 // While the service does not answer, the page shows no fault.
 func testFaultUnknown(p *page) {
-	p.click("Keep failing")
+	p.click("503 every time")
 	p.waitWhole("#count", "No request yet")
 	p.eval(`window.instead = () => { throw new TypeError("no network"); };`)
 	p.waitText("#bar.unknown", "No answer")
@@ -645,7 +668,7 @@ func testFaultUnknown(p *page) {
 	p.waitValue("end.ariaDisabled", "true")
 	p.waitCount("[aria-current=true]", 0)
 	p.eval("window.instead = null")
-	p.waitText("#bar.active", "Fault: Keep failing")
+	p.waitText("#bar.active", "Fault: 503 every time")
 }
 
 // The filter finds words of a request, and methods and statuses as a whole.
@@ -663,6 +686,7 @@ func testFilter(p *page) {
 		{filter: "-404 -post", hits: "1 matching", rows: []string{"GET 200"}},
 		{filter: "?y", hits: "None matching"},
 		{filter: "404", hits: "1 matching", rows: []string{"GET 404"}},
+		{filter: "4xx", hits: "1 matching", rows: []string{"GET 404"}},
 		{filter: "createPet", hits: "1 matching", rows: []string{"POST 201"}},
 		{filter: "getpet", hits: "1 matching", rows: []string{"GET 404"}},
 		{filter: "listpets", hits: "1 matching", rows: []string{"GET 200"}},
@@ -757,7 +781,7 @@ func testRestingPointer(p *page) {
 	p.send("GET /v1/pets/1", "")
 	p.waitRows("GET 404")
 	p.moveMouse("#list summary")
-	p.waitText("#live.held", "Pointer here")
+	p.waitText("#live.held", "Pointer on list")
 	p.send("GET /v1/pets/2", "")
 	p.waitWhole("#showNew", "1 new")
 	p.waitRows("GET 404 /v1/pets/1")
@@ -767,7 +791,7 @@ func testRestingPointer(p *page) {
 	p.waitText("#live.live", "Live")
 
 	p.moveMouse("#list time")
-	p.waitText("#live.held", "Pointer here")
+	p.waitText("#live.held", "Pointer on list")
 	p.moveMouse("h1")
 	p.waitText("#live.live", "Live")
 }
@@ -943,7 +967,7 @@ func testKeyboard(p *page) {
 	p.typeKeys("404")
 	p.waitWhole("#hits", "3 matching")
 	goTo(tab, "#list summary")
-	p.waitText("#live", "Focus here")
+	p.waitText("#live", "Focus on list")
 	for _, tt := range []struct{ key, selector string }{
 		{key: down, selector: "#list li:nth-child(2) summary"},
 		{key: end, selector: "#list li:nth-child(3) summary"},
@@ -962,7 +986,7 @@ func testKeyboard(p *page) {
 	p.waitFocus("#list li:nth-child(1) summary")
 	goTo(shiftTab, "#list summary")
 	p.typeKeys(enter)
-	p.waitText("#live", "Focus here")
+	p.waitText("#live", "Focus on list")
 	goTo(shiftTab, "[value='code=hangup']")
 	p.typeKeys(enter)
 	p.waitText("#headline", "Fault: Hang up")
@@ -1154,7 +1178,7 @@ func testIdle(p *page) {
 	p.eval(hide, true)
 	p.waitTrue("Date.now() - polls.at(-1) > 1000")
 	p.send("PUT /__admin/fault?code=500", "")
-	p.waitText("#headline", "Fault on createPet: Keep failing")
+	p.waitText("#headline", "Fault on createPet: 503 every time")
 	p.eval(hide, false)
 	p.waitText("#headline", "Fault: 500")
 }
@@ -1163,8 +1187,8 @@ func testIdle(p *page) {
 func testOutage(p *page) {
 	p.send("POST /v1/pets", pet)
 	p.click("POST 201")
-	p.click("Keep failing")
-	p.waitText("#headline", "Fault: Keep failing")
+	p.click("503 every time")
+	p.waitText("#headline", "Fault: 503 every time")
 
 	// A service that does not answer for two seconds.
 	p.eval("window.isPatient = false")
@@ -1553,8 +1577,8 @@ func (p *page) fillPage() {
 	p.send("POST /v1/pets", `{"name":"Ida","categoryId":"7"}`, jsonBody, client)
 	p.send("POST /v1/pets", `{"name":"Ida","categoryId":7}`, jsonBody, client)
 	p.fill("Operation", "createPet")
-	p.click("Keep failing")
-	p.waitText("#bar.active", "Fault on createPet: Keep failing")
+	p.click("503 every time")
+	p.waitText("#bar.active", "Fault on createPet: 503 every time")
 	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
 	p.send("GET /v1/pets/1", "", client)
 	p.send("POST /v1/pets", `{"name":"Rex","categoryId":1}`, jsonBody, client)
