@@ -3692,6 +3692,18 @@ func testDocumentedOperations(t *testing.T) {
 		agree(t, "the statuses of "+o.name, openAPIFile,
 			keys(api.operations[o.pattern].Responses), keys(answered))
 
+		for _, p := range api.operations[o.pattern].Parameters {
+			if p.Name == "after" {
+				continue // the contract does not have it
+			}
+			column := p.In + " parameter"
+			types := map[string]string{}
+			for _, row := range markdownTable(t, contractFile, o.heading, column, "type") {
+				types[firstCode(t, row[column])] = row["type"]
+			}
+			agree(t, "the type of "+p.Name, contractFile, types[p.Name], p.Schema.typeName())
+		}
+
 		row := readmeOperation(t, o.name)
 		agree(t, "the request of "+o.name, readmeFile, firstCode(t, row["request"]), o.pattern)
 		agree(t, "the status of "+o.succeeds, readmeFile,
@@ -3768,13 +3780,13 @@ func testDocumentedMembers(t *testing.T) {
 			isRequired := slices.Contains(described.Required, member)
 			agree(t, member+" is required", contractFile, row["required"] == "yes", isRequired)
 			property := cmp.Or(described.Properties[member], &schema{})
-			describedType := cmp.Or(property.Type, strings.TrimPrefix(property.Ref, schemaRef))
-			if property.Format != "" {
-				describedType += ", " + property.Format
-			}
-			agree(t, "the type of "+member, contractFile, row["type"], describedType)
+			agree(t, "the type of "+member, contractFile, row["type"], property.typeName())
 		}
 	}
+
+	_, petStatus, _ := strings.Cut(readFile(t, contractFile), "**PetStatus**")
+	petStatus, _, _ = strings.Cut(petStatus, "\n\n")
+	agree(t, "the values of PetStatus", contractFile, codeSpans(petStatus), statuses[1:])
 }
 
 // testDocumentedNewPet checks that a create needs what the contract says that it
@@ -5906,6 +5918,16 @@ func readOpenAPI(t testing.TB) openAPIDescription {
 		}
 	}
 	return api
+}
+
+// typeName returns the type of a schema as the contract writes it: "string",
+// "integer, int64" or the name of the schema that it refers to.
+func (s *schema) typeName() string {
+	name := cmp.Or(s.Type, strings.TrimPrefix(s.Ref, schemaRef))
+	if s.Format != "" {
+		name += ", " + s.Format
+	}
+	return name
 }
 
 // queryParameters returns the query parameters of an operation, by name.
