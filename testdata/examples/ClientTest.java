@@ -82,7 +82,7 @@ class ClientTest {
      * this process ends, also if it is killed.
      */
     static void start() throws IOException {
-        if (!new File("../../petstore").exists()) throw new IOException("run \"go build\" in ../.. first");
+        if (!new File("../../petstore").exists()) throw new IOException("build petstore first, with \"go build\"");
         var builder = new ProcessBuilder("../../petstore", "-addr", "127.0.0.1:0", "-stdin", "-log=false");
         builder.environment().put("PETSTORE_API_KEY", "test");
         builder.redirectError(ProcessBuilder.Redirect.INHERIT); // petstore reports why it cannot start

@@ -2,7 +2,7 @@
 # Tests of a client of petstore. Run "go build" in ../.. once, and then
 # "sh client.sh" here (dash, bash or zsh, with any curl).
 
-[ -x ../../petstore ] || { echo 'run "go build" in ../.. first' >&2; exit 1; }
+[ -x ../../petstore ] || { echo 'build petstore first, with "go build"' >&2; exit 1; }
 
 # Start petstore. Its standard error is that of this script, and says why it
 # cannot start. It stops when descriptor 3 is closed, which happens when this

@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { test } from "node:test"; // vitest: from "vitest"
 
-if (!existsSync("../../petstore")) throw new Error('run "go build" in ../.. first');
+if (!existsSync("../../petstore")) throw new Error('build petstore first, with "go build"');
 
 // Client is the client under test: put yours in its place. It sends a request
 // up to four times, unless its signal aborts it first.

@@ -113,7 +113,7 @@ func start(t *testing.T) petstore {
 	stdin, err1 := cmd.StdinPipe() // closing it stops petstore, even if the test is killed
 	stdout, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
-		t.Fatal(err, `; run "go build" in ../.. first`)
+		t.Fatal(err, `; build petstore first, with "go build"`)
 	}
 	t.Cleanup(func() { stdin.Close(); cmd.Wait() })
 	base, err := bufio.NewReader(stdout).ReadString('\n')

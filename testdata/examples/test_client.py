@@ -15,7 +15,7 @@ import urllib.parse
 import urllib.request
 
 if not os.path.exists("../../petstore"):
-    raise SystemExit('run "go build" in ../.. first')
+    raise SystemExit('build petstore first, with "go build"')
 
 
 class Client:
