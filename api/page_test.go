@@ -60,6 +60,7 @@ func TestPage(t *testing.T) {
 		{name: "Reset", run: testReset},
 		{name: "FaultUnknown", run: testFaultUnknown},
 		{name: "Filter", run: testFilter},
+		{name: "FailedOnly", run: testFailedOnly},
 		{name: "Hold", run: testHold},
 		{name: "ScrolledList", run: testScrolledList},
 		{name: "RestingPointer", run: testRestingPointer},
@@ -755,6 +756,19 @@ func testFilter(p *page) {
 	p.click("Forget all")
 	p.waitText("#result", "Requests forgotten at ")
 	p.waitRows()
+}
+
+// A request has failed unless its client got the whole answer of a success.
+func testFailedOnly(p *page) {
+	for _, prefer := range []string{
+		"code=stall", "code=truncate", "code=lost", "code=404", "code=html", "delay=0", "wait=1",
+	} {
+		p.send("GET /v1/pets", "", "Prefer: "+prefer)
+	}
+	p.waitWhole("#total", "7 requests")
+	p.click("Failed only")
+	p.waitRows("GET 502", "GET 404", "GET no answer", "GET 200, half", "GET 200, half")
+	p.waitText("#hits", "5 matching")
 }
 
 // The list does not change while somebody reads it, and says how many requests
