@@ -616,9 +616,9 @@ func testDetails(p *page) {
 	p.get("/__admin/requests", &journal)
 	n := len(journal.Requests)
 	gap := journal.Requests[n-1].Time.Sub(journal.Requests[n-4].Time)
-	want := fmt.Sprintf("getPet · %d ms after the one before it, from the same client", gap.Milliseconds())
+	want := fmt.Sprintf("getPet · %d ms after the client's previous one", gap.Milliseconds())
 	if gap < time.Millisecond {
-		want = "getPet · <1 ms after the one before it, from the same client"
+		want = "getPet · <1 ms after the client's previous one"
 	}
 	p.waitValue("shownRows().length", n)
 	p.eval("list.querySelector('summary').click()")
