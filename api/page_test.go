@@ -1298,6 +1298,7 @@ func testOutage(p *page) {
 	p.process.Wait()
 	p.startService(strings.TrimPrefix(p.base, "http://"))
 	p.waitText("#bar.calm", "No fault")
+	p.waitText("#result", "The service answers again at ")
 	p.waitWhole("#listed", "No pets yet.")
 }
 
