@@ -231,7 +231,7 @@ func testAimedFault(p *page) {
 	p.fill("Delay", "1") // a preset does not use it
 	p.click("503 once")
 	p.waitText("#bar.active #headline", "Fault on createPet: 503 once")
-	p.waitText("#detail", "1 left")
+	p.waitText("#detail", "Not performed · 1 left")
 	p.waitWhole("#count", "2 more to let through")
 
 	p.send("GET /v1/pets", "")
@@ -278,7 +278,7 @@ func testAimedFault(p *page) {
 	p.waitValue(aim, "getPet ")
 	p.click("Hang up")
 	p.waitText("#headline", "Fault on getPet: Hang up")
-	p.waitText("#detail", "Code hangup")
+	p.waitText("#detail", "Not performed, connection closed")
 	p.waitWhole("#count", "No getPet yet")
 	p.click("End the fault")
 	p.waitText("#headline", "No fault")
