@@ -1847,8 +1847,8 @@ func TestJournalBounds(t *testing.T) {
 		equal(t, "the total of two", total, 2)
 	}
 
-	// As many of the last entries are kept as fit, whatever the sizes of those that
-	// were dropped.
+	// The journal keeps the last entries that fit into 4 MiB together. The sizes
+	// differ, because it must subtract the size of the entry that it drops.
 	const mib = 1 << 20
 	j.clear()
 	var sizes []int

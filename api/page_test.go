@@ -223,8 +223,8 @@ func testNothingMoves(p *page) {
 	}
 }
 
-// The fields above the presets aim a fault, and show the aim of the one that
-// stands.
+// The fields above the presets aim a fault. While one of another client stands,
+// they show its operation.
 func testAimedFault(p *page) {
 	p.fill("Operation", "createPet")
 	p.fill("Skip first", "2")
@@ -1587,7 +1587,7 @@ func (p *page) send(request, body string, headers ...string) {
 	}
 }
 
-// trySend is send for other goroutines than that of the test.
+// trySend is like send, but returns an error, so that any goroutine may call it.
 func (p *page) trySend(request, body string, headers ...string) error {
 	method, target, _ := strings.Cut(request, " ")
 	req, err := http.NewRequest(method, p.base, strings.NewReader(body))
