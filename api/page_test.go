@@ -56,6 +56,7 @@ func TestPage(t *testing.T) {
 		{name: "ManyPets", run: testManyPets},
 		{name: "Rows", run: testRows},
 		{name: "Details", run: testDetails},
+		{name: "Retry", run: testRetry},
 		{name: "SameMillisecond", run: testSameMillisecond},
 		{name: "Reset", run: testReset},
 		{name: "FaultUnknown", run: testFaultUnknown},
@@ -212,7 +213,7 @@ func testNothingMoves(p *page) {
 		p.waitWhole("#count", "1 more to let through")
 		check("set")
 		p.send("POST /v1/pets", pet)
-		p.waitWhole("#count", "0 of 1 request hit")
+		p.waitWhole("#count", "0 of 1 request hit, 1 left")
 		check("matched")
 		p.send("POST /v1/pets", pet)
 		p.waitText("#bar.used", "Used up on createPet: 503 Requests are answered as usual")
@@ -231,7 +232,7 @@ func testAimedFault(p *page) {
 	p.fill("Delay", "1") // a preset does not use it
 	p.click("503 once")
 	p.waitText("#bar.active #headline", "Fault on createPet: 503 once")
-	p.waitText("#detail", "Not performed · 1 left")
+	p.waitText("#detail", "Not performed · once")
 	p.waitWhole("#count", "2 more to let through")
 
 	p.send("GET /v1/pets", "")
@@ -249,6 +250,7 @@ func testAimedFault(p *page) {
 	)
 	p.waitText("#list .injected.fresh", "503")
 	p.waitText("#bar.used #count", "1 of 4 requests hit")
+	p.waitHidden("#result") // it is about what was before
 
 	p.click("Another fault")
 	p.fill("Code", "500")
@@ -259,8 +261,9 @@ func testAimedFault(p *page) {
 	p.click("Set")
 	p.waitText("#headline", "Fault on createPet: 500")
 	p.waitText("#detail", "Delay 0.01 s · Answer delay 0.02 s · "+
-		"Retry-After 0 s · 2 left · requests are listed when they end")
+		"Retry-After 0 s · 2 times · requests are listed when they end")
 	p.send("POST /v1/pets", pet)
+	p.waitWhole("#count", "1 of 1 request hit, 1 left")
 	p.waitText("#list .injected .tag",
 		"Simulated 500 · Slow by 0.01 s · Answer slow by 0.02 s · Retry-After 0")
 
@@ -312,12 +315,15 @@ func testListOfCodes(p *page) {
 	p.fill("Code", "503, lost ,429")
 	p.click("Set")
 	p.waitText("#bar.active #headline", "Fault: 503, Answer lost, 429")
-	p.waitText("#detail", "3 left")
+	p.waitWhole("#detail", "Next: Not performed")
+	p.waitWhole("#count", "No request yet")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.active #headline", "Fault: Answer lost, 429")
-	p.waitText("#detail", "2 left")
+	p.waitWhole("#detail", "Next: Performed, connection closed")
+	p.waitWhole("#count", "1 of 1 request hit, 2 left")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.active #headline", "Fault: 429")
+	p.waitWhole("#count", "2 of 2 requests hit, 1 left")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.used #headline", "Used up: 503, Answer lost, 429")
 	p.waitWhole("#count", "3 of 3 requests hit")
@@ -588,7 +594,7 @@ func testDetails(p *page) {
 		{row: "PATCH 405", want: `--data-raw ''\\''\'';touch PWN;#'`}, // also for fish
 		{row: "POST 400", want: `Sent body {"name":` + markup + ` Sent headers POST /v1/pets?x=%20y`},
 		{row: "POST 401", want: "Sent body It was not kept. Sent headers POST /v1/pets"},
-		{row: "Prefer: Hang up", want: "Answer There was none, and the operation was not performed. Fault: code=hangup · createPet · "},
+		{row: "Prefer: Hang up", want: "Answer There was none, and the operation was not performed. Fault: code=hangup · createPet Sent body"},
 		{row: "no answer /v1/pets Prefer: Answer lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex"`},
 		{row: "no answer /v1/pets Prefer: Answer lost", want: "X-Name: " + markup},
 		{row: "Prefer: Answer stalls", want: `Answer 201, of which the client got half { "id": 2, "name": "Rex"`},
@@ -596,7 +602,7 @@ func testDetails(p *page) {
 		{row: "Prefer: HTML page", want: "Repeat it Copy curl -i -X 'GET' -H 'Authorization: Bearer " + key},
 		{row: "POST 201 /v1/pets?long", want: "Answer 201, its first 1,000 bytes"},
 		{row: "POST 201 /v1/pets?long", want: strings.Repeat("🦎", 240)},
-		{row: "POST 201 /v1/pets?long", want: "🦎… createPet · "},
+		{row: "POST 201 /v1/pets?long", want: "🦎… createPet "},
 		{row: "PUT 405", want: "Not exact: a shell cannot send NUL"},
 	} {
 		p.click(tt.row)
@@ -606,25 +612,6 @@ func testDetails(p *page) {
 	}
 	p.waitCount("#list img, .url :not(wbr), pre *", 0)
 	p.waitValue("document.title", "Petstore")
-
-	// What is opened says how long after the previous try it came.
-	p.send("GET /v1/pets/1", "", "User-Agent: retry/1")
-	p.send("GET /v1/pets/2", "", "User-Agent: retry/1")
-	p.send("GET /v1/pets/1", "", "User-Agent: other/1")
-	p.send("GET /v1/pets/1", "", "User-Agent: retry/1")
-	var journal struct{ Requests []struct{ Time time.Time } }
-	p.get("/__admin/requests", &journal)
-	n := len(journal.Requests)
-	gap := journal.Requests[n-1].Time.Sub(journal.Requests[n-4].Time)
-	want := fmt.Sprintf("getPet · %d ms after the client's previous one", gap.Milliseconds())
-	if gap < time.Millisecond {
-		want = "getPet · <1 ms after the client's previous one"
-	}
-	p.waitValue("shownRows().length", n)
-	p.eval("list.querySelector('summary').click()")
-	p.waitText("#list [open] .content", want)
-	p.click("Resume")
-	p.waitCount("#list [open]", 0)
 
 	// A click that ends a selection of text does not open the row.
 	const choose = `
@@ -641,12 +628,54 @@ func testDetails(p *page) {
 		p.send("GET /v1/pets", "")
 	}
 	p.send("POST /v1/pets", strings.Repeat("long\n", 100))
-	p.waitWhole("#total", "56 requests")
+	p.waitWhole("#total", "52 requests")
 	p.click("POST 400 /v1/pets the")
 	p.waitValue(`$$("#list [open] pre").map(({tabIndex}) => tabIndex).join()`, "-1,0,-1,0")
 	p.click("POST 400 /v1/pets the")
 	p.eval("$('#scroll').scrollTop = 300; list.children[30].querySelector('summary').click()")
 	p.waitAtMost("box(list.children[30]).bottom", "box($('#scroll')).bottom + 1")
+}
+
+// A request that a client sends again after a failure is a retry, and says when
+// it came.
+func testRetry(p *page) {
+	p.send("GET /v1/pets/1", "", "User-Agent: shop/1")
+	p.send("GET /v1/pets/2", "", "User-Agent: shop/1")
+	p.send("GET /v1/pets/1", "", "User-Agent: other/1")
+	p.send("POST /v1/pets", pet, "User-Agent: shop/1", "Prefer: code=lost")
+	p.send("POST /v1/pets", strings.Replace(pet, "Rex", "Tom", 1), "User-Agent: shop/1")
+	p.send("POST /v1/pets", pet, "User-Agent: shop/1")
+	p.send("POST /v1/pets", pet, "User-Agent: shop/1")
+	p.send("GET /v1/pets/1", "", "User-Agent: shop/1")
+	var journal struct{ Requests []struct{ Time time.Time } }
+	p.get("/__admin/requests", &journal)
+	after := func(i, previous int) string {
+		gap := journal.Requests[i].Time.Sub(journal.Requests[previous].Time)
+		switch {
+		case gap < time.Millisecond:
+			return "<1 ms"
+		case gap < time.Second:
+			return fmt.Sprintf("%d ms", gap.Milliseconds())
+		default:
+			return fmt.Sprintf("%v s", gap.Seconds())
+		}
+	}
+	p.waitRows(
+		"GET 200 /v1/pets/1 retry after "+after(7, 0),
+		"POST 201",
+		"POST 201 /v1/pets retry after "+after(5, 3),
+		"POST 201",
+		"POST no answer /v1/pets Prefer: Answer lost",
+		"GET 404 /v1/pets/1 there",
+		"GET 404 /v1/pets/2 there",
+		"GET 404 /v1/pets/1 there",
+	)
+	p.waitCount("#list .retry", 2)
+	p.eval("list.children[1].querySelector('summary').click()")
+	p.waitText("#list [open] .content", "createPet · "+after(6, 5)+" after the client sent the same before")
+	p.click("Resume")
+	p.fill("Filter", "retry createPet")
+	p.waitText("#hits", "1 matching")
 }
 
 // Requests of the same millisecond are different requests.
