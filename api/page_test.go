@@ -333,8 +333,15 @@ func testListOfCodes(p *page) {
 		"GET 503 /v1/pets Simulated 503",
 	)
 
-	// A long list fits the bar.
+	// A longer list has smaller letters, so that one can read it, and fits the bar.
 	p.eval("window.height = box(bar).height")
+	p.fill("Operation", "createPet")
+	p.fill("Code", "503,lost,429,truncate,rst")
+	p.click("Set")
+	p.waitText("#headline", "Fault on createPet: 503, Answer lost, 429, Answer cut, TCP reset")
+	p.waitAtMost("headline.scrollWidth", "headline.clientWidth")
+	p.waitValue("box(bar).height - height", 0)
+	p.fill("Operation", "")
 	p.fill("Code", strings.Repeat("503,", 3)+strings.Repeat("lost,429,", 20)+"500")
 	p.click("Set")
 	p.waitText("#headline", "Fault: 503 ×3, Answer lost, 429, Answer lost")
@@ -563,6 +570,15 @@ func testRows(p *page) {
 	p.waitText("#list li:nth-child(11) .agent", "Chrome/120")
 	p.waitCount(".injected .reason", 0) // it would repeat the tag
 
+	// The columns have heads, where there are columns.
+	p.waitText("#heads", "Time Method Status Request Client Took")
+	const edges = `$$("#heads > *").some((head, i) =>
+		Math.abs(box(head).left - box(list.querySelector("summary").children[i]).left) > 1)`
+	p.waitValue(edges, false)
+	p.resize(390, 844)
+	p.waitHidden("#heads")
+	p.resize(1440, 900)
+
 	// A reason that the fault has not made is shown beside it.
 	p.send("POST /v1/pets", "{}", "Prefer: code=html")
 	p.waitText("#list .injected .reason", "name is missing")
@@ -571,8 +587,8 @@ func testRows(p *page) {
 	p.waitCount(".injected", 7)
 	p.waitCount("#list li:not(.injected) .status.server-error", 1)
 	p.waitCount("#list li:not(.injected) .status.client-error", 2)
-	p.waitValue(`new Set($$(".status").map((status) => getComputedStyle(status).color)).size`, 4)
-	p.waitAtMost(`Math.max(...$$(".status").map((status) => box(status).height))`, "25") // one line
+	p.waitValue(`new Set($$("#list .status").map((status) => getComputedStyle(status).color)).size`, 4)
+	p.waitAtMost(`Math.max(...$$("#list .status").map((status) => box(status).height))`, "25") // one line
 }
 
 // An opened request shows what was sent and answered, as text.
