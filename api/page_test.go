@@ -213,7 +213,7 @@ func testNothingMoves(p *page) {
 		p.waitWhole("#count", "1 more to let through")
 		check("set")
 		p.send("POST /v1/pets", pet)
-		p.waitWhole("#count", "0 of 1 request hit, 1 left")
+		p.waitWhole("#count", "0 of 1 request hit, 1 to come")
 		check("matched")
 		p.send("POST /v1/pets", pet)
 		p.waitText("#bar.used", "Used up on createPet: 503 Requests are answered as usual")
@@ -232,7 +232,7 @@ func testAimedFault(p *page) {
 	p.fill("Delay", "1") // a preset does not use it
 	p.click("503 once")
 	p.waitText("#bar.active #headline", "Fault on createPet: 503 once")
-	p.waitText("#detail", "Not performed · once")
+	p.waitText("#detail", "createPet is not performed · Times 1")
 	p.waitWhole("#count", "2 more to let through")
 
 	p.send("GET /v1/pets", "")
@@ -260,10 +260,10 @@ func testAimedFault(p *page) {
 	p.fill("Retry-After", "0")
 	p.click("Set")
 	p.waitText("#headline", "Fault on createPet: 500")
-	p.waitText("#detail", "Delay 0.01 s · Answer delay 0.02 s · "+
-		"Retry-After 0 s · 2 times · requests are listed when they end")
+	p.waitText("#detail", "createPet is not performed · Delay 0.01 s · Answer delay 0.02 s · "+
+		"Retry-After 0 s · Times 2 · Requests are listed when they end")
 	p.send("POST /v1/pets", pet)
-	p.waitWhole("#count", "1 of 1 request hit, 1 left")
+	p.waitWhole("#count", "1 of 1 request hit, 1 to come")
 	p.waitText("#list .injected .tag",
 		"Simulated 500 · Slow by 0.01 s · Answer slow by 0.02 s · Retry-After 0")
 
@@ -281,7 +281,7 @@ func testAimedFault(p *page) {
 	p.waitValue(aim, "getPet ")
 	p.click("Hang up")
 	p.waitText("#headline", "Fault on getPet: Hang up")
-	p.waitText("#detail", "Not performed, connection closed")
+	p.waitText("#detail", "getPet is not performed, connection closed")
 	p.waitWhole("#count", "No getPet yet")
 	p.click("End the fault")
 	p.waitText("#headline", "No fault")
@@ -315,15 +315,15 @@ func testListOfCodes(p *page) {
 	p.fill("Code", "503, lost ,429")
 	p.click("Set")
 	p.waitText("#bar.active #headline", "Fault: 503, Answer lost, 429")
-	p.waitWhole("#detail", "Next: Not performed")
+	p.waitWhole("#detail", "Next is 503 · The operation is not performed")
 	p.waitWhole("#count", "No request yet")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.active #headline", "Fault: Answer lost, 429")
-	p.waitWhole("#detail", "Next: Performed, connection closed")
-	p.waitWhole("#count", "1 of 1 request hit, 2 left")
+	p.waitWhole("#detail", "Next is Answer lost · The operation is performed, connection closed")
+	p.waitWhole("#count", "1 of 1 request hit, 2 to come")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.active #headline", "Fault: 429")
-	p.waitWhole("#count", "2 of 2 requests hit, 1 left")
+	p.waitWhole("#count", "2 of 2 requests hit, 1 to come")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.used #headline", "Used up: 503, Answer lost, 429")
 	p.waitWhole("#count", "3 of 3 requests hit")
@@ -656,7 +656,7 @@ func testDetails(p *page) {
 // it came.
 func testRetry(p *page) {
 	p.send("GET /v1/pets/1", "", "User-Agent: shop/1")
-	p.send("GET /v1/pets/2", "", "User-Agent: shop/1")
+	p.send("GET /v1/pets/2", "", "User-Agent: shop/1", "X-Kind: no retry")
 	p.send("GET /v1/pets/1", "", "User-Agent: other/1")
 	p.send("POST /v1/pets", pet, "User-Agent: shop/1", "Prefer: code=lost")
 	p.send("POST /v1/pets", strings.Replace(pet, "Rex", "Tom", 1), "User-Agent: shop/1")
@@ -690,8 +690,8 @@ func testRetry(p *page) {
 	p.eval("list.children[1].querySelector('summary').click()")
 	p.waitText("#list [open] .content", "createPet · "+after(6, 5)+" after the client sent the same before")
 	p.click("Resume")
-	p.fill("Filter", "retry createPet")
-	p.waitText("#hits", "1 matching")
+	p.fill("Filter", "retry")
+	p.waitText("#hits", "2 matching")
 }
 
 // Requests of the same millisecond are different requests.
