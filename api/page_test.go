@@ -16,7 +16,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 const (
@@ -232,7 +231,7 @@ func testAimedFault(p *page) {
 	p.fill("Delay", "1") // a preset does not use it
 	p.click("503 once")
 	p.waitText("#bar.active #headline", "Fault on createPet: 503 once")
-	p.waitText("#detail", "createPet is not performed · Times 1")
+	p.waitText("#detail", "Then: createPet is not performed · Times 1")
 	p.waitWhole("#count", "2 more to let through")
 
 	p.send("GET /v1/pets", "")
@@ -315,11 +314,11 @@ func testListOfCodes(p *page) {
 	p.fill("Code", "503, lost ,429")
 	p.click("Set")
 	p.waitText("#bar.active #headline", "Fault: 503, Answer lost, 429")
-	p.waitWhole("#detail", "Next is 503 · The operation is not performed")
+	p.waitWhole("#detail", "Next: 503 · The operation is not performed")
 	p.waitWhole("#count", "No request yet")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.active #headline", "Fault: Answer lost, 429")
-	p.waitWhole("#detail", "Next is Answer lost · The operation is performed, connection closed")
+	p.waitWhole("#detail", "Next: Answer lost · The operation is performed, connection closed")
 	p.waitWhole("#count", "1 of 1 request hit, 2 to come")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.active #headline", "Fault: 429")
@@ -604,6 +603,10 @@ func testDetails(p *page) {
 	p.send("POST /v1/pets?big", `{"name":"big","categoryId":9007199254740993}`)
 	p.send("PATCH /v1/pets", `\';touch PWN;#`)
 	p.send("POST /v1/pets?lost", strings.Replace(pet, "Rex", strings.Repeat("x", 1000), 1), "Prefer: code=lost")
+	p.send("GET /v1/pets", "", "Prefer: code=503")
+	p.send("GET /v1/pets", "", "Prefer: code=500")
+	p.send("GET /v1/pets", "", "Prefer: code=400, retry-after=0")
+	p.send("GET /v1/pets?all", "")
 	for _, tt := range []struct{ row, want string }{
 		{row: "/v1/pets?lost", want: "Answer, which the client did not get, its first 1,000 bytes"},
 		{row: "POST 201 /v1/pets?big", want: `"categoryId": 9007199254740993`},
@@ -616,7 +619,11 @@ func testDetails(p *page) {
 		{row: "Prefer: Answer stalls", want: `Answer 201, of which the client got half { "id": 2, "name": "Rex"`},
 		{row: "Prefer: HTML page", want: "Answer 502 <html>"},
 		{row: "Prefer: HTML page", want: "Repeat it Copy curl -i -X 'GET' -H 'Authorization: Bearer " + key},
-		{row: "POST 201 /v1/pets?long", want: "Answer 201, its first 1,000 bytes"},
+		{row: "Prefer: Simulated 503", want: `Answer 503, Retry-After 1 s { "code": "`},
+		{row: "Prefer: Simulated 500", want: `Answer 500 { "code": "`},
+		{row: "Prefer: Simulated 400", want: `Answer 400, Retry-After 0 s { "code": "`},
+		{row: "GET 200 /v1/pets?all", want: `Answer 200, its first 1,000 bytes [ {"id":1,"name":"Rex","categoryId":7}, {"id":2,`},
+		{row: "POST 201 /v1/pets?long", want: "Answer 201, its first 1,000 bytes {"},
 		{row: "POST 201 /v1/pets?long", want: strings.Repeat("🦎", 240)},
 		{row: "POST 201 /v1/pets?long", want: "🦎… createPet "},
 		{row: "PUT 405", want: "Not exact: a shell cannot send NUL"},
@@ -644,7 +651,7 @@ func testDetails(p *page) {
 		p.send("GET /v1/pets", "")
 	}
 	p.send("POST /v1/pets", strings.Repeat("long\n", 100))
-	p.waitWhole("#total", "52 requests")
+	p.waitWhole("#total", "56 requests")
 	p.click("POST 400 /v1/pets the")
 	p.waitValue(`$$("#list [open] pre").map(({tabIndex}) => tabIndex).join()`, "-1,0,-1,0")
 	p.click("POST 400 /v1/pets the")
@@ -652,46 +659,58 @@ func testDetails(p *page) {
 	p.waitAtMost("box(list.children[30]).bottom", "box($('#scroll')).bottom + 1")
 }
 
-// A request that a client sends again after a failure is a retry, and says when
-// it came.
+// What a client sends again within a minute after a failure is a retry. It says
+// how long the client waited after the answer.
 func testRetry(p *page) {
-	p.send("GET /v1/pets/1", "", "User-Agent: shop/1")
-	p.send("GET /v1/pets/2", "", "User-Agent: shop/1", "X-Kind: no retry")
-	p.send("GET /v1/pets/1", "", "User-Agent: other/1")
-	p.send("POST /v1/pets", pet, "User-Agent: shop/1", "Prefer: code=lost")
-	p.send("POST /v1/pets", strings.Replace(pet, "Rex", "Tom", 1), "User-Agent: shop/1")
-	p.send("POST /v1/pets", pet, "User-Agent: shop/1")
-	p.send("POST /v1/pets", pet, "User-Agent: shop/1")
-	p.send("GET /v1/pets/1", "", "User-Agent: shop/1")
-	var journal struct{ Requests []struct{ Time time.Time } }
-	p.get("/__admin/requests", &journal)
-	after := func(i, previous int) string {
-		gap := journal.Requests[i].Time.Sub(journal.Requests[previous].Time)
-		switch {
-		case gap < time.Millisecond:
-			return "<1 ms"
-		case gap < time.Second:
-			return fmt.Sprintf("%d ms", gap.Milliseconds())
-		default:
-			return fmt.Sprintf("%v s", gap.Seconds())
-		}
-	}
+	p.eval(`
+		const requestOf = ([time, change]) => ({
+			time: "2026-11-21T10:" + time + "Z",
+			method: "GET",
+			url: "/v1/pets/1",
+			headers: {"User-Agent": "shop/1", "X-Kind": "no retry"},
+			status: 503,
+			seconds: 0,
+			...change,
+		});
+		const requests = [
+			["00:00.000", {status: 0, seconds: 3, fault: "code=lost, delay=3"}],
+			["00:03.001", {headers: {"User-Agent": "other/1"}}],
+			["00:03.002", {headers: {"User-Agent": "shop/1", Authorization: "Bearer wrong"}}],
+			["00:03.003", {url: "/v1/pets/2"}],
+			["00:03.004", {method: "HEAD"}],
+			["00:03.005", {body: "{}"}],
+			["00:03.250", {fault: "code=503"}],
+			["00:05.250", {status: 200}],
+			["00:06.000", {status: 200}],
+			["01:03.003", {url: "/v1/pets/2"}],
+			["02:00.000", {url: "/v1/pets/2", seconds: 2}],
+			["02:01.000", {url: "/v1/pets/2"}],
+		].map(requestOf);
+		window.instead = (path) => path === "/__admin/requests" &&
+			Response.json({requests, meta: {total: requests.length}});`)
 	p.waitRows(
-		"GET 200 /v1/pets/1 retry after "+after(7, 0),
-		"POST 201",
-		"POST 201 /v1/pets retry after "+after(5, 3),
-		"POST 201",
-		"POST no answer /v1/pets Prefer: Answer lost",
-		"GET 404 /v1/pets/1 there",
-		"GET 404 /v1/pets/2 there",
-		"GET 404 /v1/pets/1 there",
+		"GET 503 /v1/pets/2",
+		"GET 503 /v1/pets/2 retry 1 after 56.997 s",
+		"GET 503 /v1/pets/2",
+		"GET 200 /v1/pets/1",
+		"GET 200 /v1/pets/1 retry 2 after 2 s",
+		"GET 503 /v1/pets/1 Simulated 503 retry 1 after 250 ms",
+		"GET 503 /v1/pets/1",
+		"HEAD 503 /v1/pets/1",
+		"GET 503 /v1/pets/2",
+		"GET 503 /v1/pets/1",
+		"GET 503 /v1/pets/1",
+		"GET no answer /v1/pets/1 Answer lost · Slow by 3 s",
 	)
-	p.waitCount("#list .retry", 2)
-	p.eval("list.children[1].querySelector('summary').click()")
-	p.waitText("#list [open] .content", "createPet · "+after(6, 5)+" after the client sent the same before")
-	p.click("Resume")
-	p.fill("Filter", "retry")
-	p.waitText("#hits", "2 matching")
+	p.waitCount("#list .retry", 3)
+	for _, tt := range []struct{ filter, hits string }{
+		{filter: "retry", hits: "3 matching"},
+		{filter: "fault", hits: "2 matching"},
+		{filter: "retry -fault", hits: "2 matching"},
+	} {
+		p.fill("Filter", tt.filter)
+		p.waitText("#hits", tt.hits)
+	}
 }
 
 // Requests of the same millisecond are different requests.
@@ -768,7 +787,7 @@ func testFilter(p *page) {
 	} {
 		p.t.Logf("filter %q", tt.filter) // shown if the test fails
 		p.fill("Filter", tt.filter)
-		p.waitText("#hits[role=status]", tt.hits)
+		p.waitText("#hits", tt.hits)
 		p.waitRows(tt.rows...)
 	}
 
@@ -793,14 +812,20 @@ func testFilter(p *page) {
 	p.send("GET /v1/pets/8", "")
 	p.waitRows("GET 404 /v1/pets/8", "GET 404 /v1/pets/7")
 	p.waitWhole("#total", "of 5")
+	p.waitWhole("#found[role=status]", "1 matching") // not read aloud with each request
 	p.finishAnimations()
 	p.fill("Filter", "")
 	p.waitHidden("#hits")
+	p.waitHidden("#found")
 	p.waitCount(".fresh", 0)
 
+	p.fill("Filter", "404")
+	p.waitWhole("#hits", "2 matching")
 	p.click("Forget all")
 	p.waitText("#result", "Requests forgotten at ")
 	p.waitRows()
+	p.waitHidden("#hits")
+	p.waitWhole("#total", "0 requests")
 }
 
 // A request has failed unless its client got the whole answer of a success.
@@ -876,7 +901,7 @@ func testScrolledList(p *page) {
 	p.waitText("#live.held", "Row open")
 	p.send("POST /__admin/reset", "")
 	p.waitWhole("#total", "0 requests; 61 below are gone")
-	p.waitText("#result", "Requests cleared by another client at ")
+	p.waitText("#result", "Requests cleared by another client or a restart at ")
 	p.click("Resume")
 	p.waitText("#live.live", "Live")
 	p.waitValue("$('#scroll').scrollTop", 0)
@@ -1311,6 +1336,7 @@ func testOutage(p *page) {
 	p.waitText("#bar.unknown", "No answer The service has not answered for two seconds.")
 	const buttons = ":is(#presets button, #setButton, #end, #reset, #forget, #add, #samples, #morePets)"
 	p.waitCount(buttons+":not([aria-disabled=true])", 0)
+	p.waitTrue(`getComputedStyle(setButton).background === getComputedStyle(forget).background`)
 	p.signal("CONT")
 	p.send("DELETE /__admin/fault", "")
 	p.waitText("#bar.calm #headline", "No fault")
@@ -1335,6 +1361,8 @@ func testOutage(p *page) {
 	p.waitRows()
 
 	// A service that has gone, and comes back.
+	p.send("GET /v1/pets", "")
+	p.waitRows("GET 200")
 	p.signal("KILL")
 	p.waitValue("document.title", "No answer – Petstore")
 	p.waitText("#bar.unknown", "No answer The service does not answer.")
@@ -1343,7 +1371,7 @@ func testOutage(p *page) {
 	p.process.Wait()
 	p.startService(strings.TrimPrefix(p.base, "http://"))
 	p.waitText("#bar.calm", "No fault")
-	p.waitText("#result", "The service answers again at ")
+	p.waitText("#result", "The service answers again, and has been reset at ")
 	p.waitWhole("#listed", "No pets yet.")
 }
 
