@@ -280,7 +280,7 @@ func testAimedFault(p *page) {
 	p.waitValue(aim, "getPet ")
 	p.click("Hang up")
 	p.waitText("#headline", "Fault on getPet: Hang up")
-	p.waitText("#detail", "getPet is not performed, connection closed")
+	p.waitText("#detail", "getPet is not performed, and the connection is closed")
 	p.waitWhole("#count", "No getPet yet")
 	p.click("End the fault")
 	p.waitText("#headline", "No fault")
@@ -311,14 +311,14 @@ func testAimedFault(p *page) {
 // The bar shows the codes of a list that are still to come.
 func testListOfCodes(p *page) {
 	p.click("Another fault")
-	p.fill("Code", "503, lost ,429")
+	p.fill("Code", " 503, lost 429 ")
 	p.click("Set")
 	p.waitText("#bar.active #headline", "Fault: 503, Answer lost, 429")
 	p.waitWhole("#detail", "Next: 503 · The operation is not performed")
 	p.waitWhole("#count", "No request yet")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.active #headline", "Fault: Answer lost, 429")
-	p.waitWhole("#detail", "Next: Answer lost · The operation is performed, connection closed")
+	p.waitWhole("#detail", "Next: Answer lost · The operation is performed, but its answer is lost")
 	p.waitWhole("#count", "1 of 1 request hit, 2 to come")
 	p.send("GET /v1/pets", "")
 	p.waitText("#bar.active #headline", "Fault: 429")
@@ -685,10 +685,14 @@ func testRetry(p *page) {
 			["01:03.003", {url: "/v1/pets/2"}],
 			["02:00.000", {url: "/v1/pets/2", seconds: 2}],
 			["02:01.000", {url: "/v1/pets/2"}],
+			["03:00.000", {status: 200, fault: "code=stall"}],
+			["03:01.500", {status: 200}],
 		].map(requestOf);
 		window.instead = (path) => path === "/__admin/requests" &&
 			Response.json({requests, meta: {total: requests.length}});`)
 	p.waitRows(
+		"GET 200 /v1/pets/1 retry 1 after a stall of 1.5 s",
+		"GET 200, half /v1/pets/1 Answer stalls",
 		"GET 503 /v1/pets/2",
 		"GET 503 /v1/pets/2 retry 1 after 56.997 s",
 		"GET 503 /v1/pets/2",
@@ -702,11 +706,15 @@ func testRetry(p *page) {
 		"GET 503 /v1/pets/1",
 		"GET no answer /v1/pets/1 Answer lost · Slow by 3 s",
 	)
-	p.waitCount("#list .retry", 3)
+	p.waitCount("#list .retry", 4)
+	p.click("GET 200 /v1/pets/1 retry 2")
+	p.waitText("#list [open] .content", "getPet · Retry of the request at "+p.evalString(
+		`return new Date("2026-11-21T10:00:03.250Z").toTimeString().slice(0, 8)`)+".250")
+	p.click("Resume")
 	for _, tt := range []struct{ filter, hits string }{
-		{filter: "retry", hits: "3 matching"},
-		{filter: "fault", hits: "2 matching"},
-		{filter: "retry -fault", hits: "2 matching"},
+		{filter: "retry", hits: "4 matching"},
+		{filter: "fault", hits: "3 matching"},
+		{filter: "retry -fault", hits: "3 matching"},
 	} {
 		p.fill("Filter", tt.filter)
 		p.waitText("#hits", tt.hits)
