@@ -392,7 +392,7 @@ func testFaultErrors(p *page) {
 	p.waitText("#fieldError", "skip is x")
 	p.click("Clear")
 	p.waitCount("#fieldError", 0)
-	p.waitWhole("#scope", "It is for all clients.")
+	p.waitWhole("#scope", "Faults are for all clients.")
 	p.waitValue(`$$("#faultForm :is(input, select)").map(({value}) => value).join("")`, "")
 
 	// Fields that are hidden are not sent.
