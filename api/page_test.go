@@ -731,7 +731,7 @@ func testRetry(p *page) {
 	)
 	p.waitCount("#list .retry", 4)
 	p.click("GET 200 /v1/pets/1 retry 2")
-	p.click("Repeats ")
+	p.click("Go to the try before")
 	p.waitText("#list :focus", "GET 503 /v1/pets/1 Simulated 503 retry 1")
 	p.click("Resume")
 	for _, tt := range []struct{ filter, hits string }{
