@@ -709,10 +709,14 @@ func testRetry(p *page) {
 			["02:01.000", {url: "/v1/pets/2"}],
 			["03:00.000", {status: 200, fault: "code=stall"}],
 			["03:01.500", {status: 200}],
+			["04:00.000", {url: "/v1/pets/4", fault: "code=503, retry-after=5"}],
+			["04:00.250", {url: "/v1/pets/4"}],
 		].map(requestOf);
 		window.instead = (path) => path === "/__admin/requests" &&
 			Response.json({requests, meta: {total: requests.length}});`)
 	p.waitRows(
+		"GET 503 /v1/pets/4 retry 1 after 250 ms, not 5 s",
+		"GET 503 /v1/pets/4 Simulated 503 · Retry-After 5",
 		"GET 200 /v1/pets/1 retry 1 after a stall of 1.5 s",
 		"GET 200, half /v1/pets/1 Answer stalls",
 		"GET 503 /v1/pets/2",
@@ -729,19 +733,26 @@ func testRetry(p *page) {
 		"GET 503 /v1/pets/1",
 		"GET no answer /v1/pets/1 Answer lost · Slow by 3 s",
 	)
-	p.waitCount("#list .retry", 4)
+	p.waitCount("#list .tag:not(.fault)", 5)
+	p.waitCount("#list .early", 1)
 	p.click("GET 200 /v1/pets/1 retry 2")
 	p.click("Go to the try before")
 	p.waitText("#list :focus", "GET 503 /v1/pets/1 Simulated 503 retry 1")
 	p.click("Resume")
 	for _, tt := range []struct{ filter, hits string }{
-		{filter: "retry", hits: "4 matching"},
-		{filter: "fault", hits: "3 matching"},
-		{filter: "retry -fault", hits: "3 matching"},
+		{filter: "retry", hits: "5 matching"},
+		{filter: "fault", hits: "4 matching"},
+		{filter: "retry -fault", hits: "4 matching"},
 	} {
 		p.fill("Filter", tt.filter)
 		p.waitText("#hits", tt.hits)
 	}
+
+	// What the filter hides is shown, if one goes to it.
+	p.click("retry 1 after 250 ms, not 5 s")
+	p.click("Go to the try before")
+	p.waitText("#list :focus", "GET 503 /v1/pets/4 Simulated 503")
+	p.waitHidden("#hits")
 }
 
 // Requests of the same millisecond are different requests.
