@@ -232,7 +232,7 @@ func testAimedFault(p *page) {
 	p.fill("Delay", "1") // a preset does not use it
 	p.click("503 once")
 	p.waitText("#bar.active #headline", "Fault on createPet: 503 once")
-	p.waitText("#detail", "Then: createPet is not performed")
+	p.waitWhole("#detail", "Then: createPet is not performed")
 	p.waitWhole("#count", "2 more to let through")
 
 	p.send("GET /v1/pets", "")
@@ -634,7 +634,7 @@ func testDetails(p *page) {
 		{row: "PATCH 405", want: `--data-raw ''\\''\'';touch PWN;#'`}, // also for fish
 		{row: "POST 400", want: `Sent body {"name":` + markup + ` Sent headers POST /v1/pets?x=%20y`},
 		{row: "POST 401", want: "Sent body It was not kept. Sent headers POST /v1/pets"},
-		{row: "Prefer: Hang up", want: "Answer There was none, and the operation was not performed. Fault: code=hangup · createPet Sent body"},
+		{row: "Prefer: Hang up", want: "Answer There was none. createPet is not performed, and the connection is closed (code=hangup) Sent body"},
 		{row: "no answer /v1/pets Prefer: Answer lost", want: `Answer, which the client did not get { "id": 1, "name": "Rex"`},
 		{row: "no answer /v1/pets Prefer: Answer lost", want: "X-Name: " + markup},
 		{row: "Prefer: Answer stalls", want: `Answer 201, of which the client got half { "id": 2, "name": "Rex"`},
