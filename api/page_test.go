@@ -170,6 +170,8 @@ func testPresets(p *page) {
 		p.waitValue("document.title", "Fault: "+title+" – Petstore")
 	}
 	icons[p.evalString("return icon.href")] = true
+	p.waitValue(`$("[value='code=truncate']").title`,
+		"code=truncate: the operation is performed, but its answer breaks off halfway")
 	var fault map[string]any
 	if p.get("/__admin/fault", &fault); fault["code"] != "503" || fault["times"] != 1.0 {
 		p.t.Errorf("got the fault %v, want the code 503 once", fault)
@@ -392,7 +394,7 @@ func testFaultErrors(p *page) {
 	p.waitText("#fieldError", "skip is x")
 	p.click("Clear")
 	p.waitCount("#fieldError", 0)
-	p.waitWhole("#scope", "Faults are for all clients.")
+	p.waitWhole("#scope", "The next fault is for all operations.")
 	p.waitValue(`$$("#faultForm :is(input, select)").map(({value}) => value).join("")`, "")
 
 	// Fields that are hidden are not sent.
@@ -415,7 +417,9 @@ func testRelease(p *page) {
 	go func() { done <- p.trySend("POST /v1/pets", pet) }()
 	p.waitWhole("#detail", "The operation is performed after 30 s · Requests are listed when they end")
 	p.waitWhole("#count", "1 of 1 request hit")
-	p.waitHidden("#first") // it would say that there are no requests yet
+	if p.eval("return first.hidden") != true {
+		p.t.Error("the page says that there are no requests yet, while one is held")
+	}
 	p.click("End the fault")
 	p.waitText("#result", "Fault ended and held requests released at ")
 	if err := <-done; err != nil {
@@ -654,6 +658,12 @@ func testDetails(p *page) {
 		p.click(tt.row)
 		p.waitCount("#list [open]", 0)
 	}
+	var journal struct{ Requests []struct{ Answer string } }
+	p.get("/__admin/requests", &journal)
+	p.click("GET 200 /v1/pets?all")
+	p.waitValue(`$("#list [open] pre").textContent.replace(/\n */g, "")`,
+		journal.Requests[len(journal.Requests)-1].Answer+"…")
+	p.click("Resume")
 	p.waitCount("#list img, .url :not(wbr), pre *", 0)
 	p.waitValue("document.title", "Petstore")
 
@@ -1178,6 +1188,7 @@ func testKeyboard(p *page) {
 	p.typeKeys(escape)
 	p.waitText("#live", "Focus on list")
 	goTo(shiftTab, "[value='code=hangup']")
+	p.waitText("#live", "Live")
 	p.typeKeys(enter)
 	p.waitText("#headline", "Fault: Hang up")
 	goTo(shiftTab, "#end")
