@@ -51,7 +51,7 @@ func requireKey(key string, h http.Header, r *http.Request) error {
 		h.Set("WWW-Authenticate", challenge)
 		return newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>")
 	}
-	if subtle.ConstantTimeCompare([]byte(given), []byte(key)) == 0 {
+	if !isKey(given, key) {
 		h.Set("WWW-Authenticate", wrongKeyChallenge)
 		return Error{
 			Code:    codeInvalidToken,
@@ -60,6 +60,12 @@ func requireKey(key string, h http.Header, r *http.Request) error {
 		}
 	}
 	return nil
+}
+
+// isKey reports whether a client gave the key. The time that it takes does not
+// depend on how much of the key is right.
+func isKey(given, key string) bool {
+	return subtle.ConstantTimeCompare([]byte(given), []byte(key)) == 1
 }
 
 // bearerToken returns the Bearer credential of a request, or "" if it does not
@@ -76,10 +82,20 @@ func bearerToken(r *http.Request) string {
 	return strings.TrimLeft(token, " ")
 }
 
-// hideKey returns an Authorization header with <API_KEY> in place of the key,
-// wherever the key occurs.
-func hideKey(authorization, key string) string {
-	return strings.ReplaceAll(authorization, key, "<API_KEY>")
+// hideKey returns Authorization headers with <API_KEY> in place of each word that
+// is the key.
+func hideKey(authorization []string, key string) []string {
+	var hidden []string
+	for _, value := range authorization {
+		words := strings.Split(value, " ")
+		for i, word := range words {
+			if isKey(word, key) {
+				words[i] = "<API_KEY>"
+			}
+		}
+		hidden = append(hidden, strings.Join(words, " "))
+	}
+	return hidden
 }
 
 // allowOrigins lets web pages of every origin read the response to r, whose

@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,19 +77,19 @@ func shorten(given string) string {
 	return cmp.Or(string(characters), "empty")
 }
 
-// checkChoice returns an Error with this code unless given is one of the allowed
-// words.
-func checkChoice(code, name, given string, allowed []string) error {
-	if slices.Contains(allowed, given) {
-		return nil
-	}
-	return invalid(code, name, given, orList(allowed))
-}
-
 // orList returns "a, b or c".
 func orList(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// parseChoice returns an Error with this code unless given is one of the allowed
+// words.
+func parseChoice(code, name, given string, allowed []string) (string, error) {
+	if !slices.Contains(allowed, given) {
+		return "", invalid(code, name, given, orList(allowed))
+	}
+	return given, nil
 }
 
 // parseInteger parses an integer in its JSON form: without a plus sign, a
@@ -95,10 +97,7 @@ func orList(words []string) string {
 // Error with this code.
 func parseInteger(code, name, given string, least, most int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
-	// -0 is valid JSON, but FormatInt returns "0". It is refused where negative
-	// integers are.
-	isMinusZero := given == "-0" && least < 0
-	isJSON := isMinusZero || strconv.FormatInt(n, 10) == given
+	isJSON := strconv.FormatInt(n, 10) == given || given == "-0"
 	if err == nil && isJSON && least <= n && n <= most {
 		return n, nil
 	}
@@ -109,13 +108,59 @@ func parseInteger(code, name, given string, least, most int64) (int64, error) {
 	return 0, invalid(code, name, given, allowed)
 }
 
-// integerParameter returns an integer from the parameters of a query or of a
-// Prefer header, or fallback if it is not given.
-func integerParameter(given url.Values, name string, fallback, least, most int64) (int64, error) {
-	if !given.Has(name) {
-		return fallback, nil
+// firstError keeps the first error of several steps, so that the caller can
+// check for it once, after the last step.
+type firstError struct{ err error }
+
+// keep keeps err, unless it is nil or an error has been kept before.
+func (f *firstError) keep(err error) {
+	if f.err == nil {
+		f.err = err
 	}
-	return parseInteger(codeInvalidParameter, name, given.Get(name), least, most)
+}
+
+// parameters are those of a query or of a Prefer header. The methods that parse
+// a parameter keep the first error.
+type parameters struct {
+	url.Values
+	firstError
+}
+
+// integer returns an integer, or fallback if it is not given.
+func (p *parameters) integer(name string, fallback, least, most int64) int64 {
+	if !p.Has(name) {
+		return fallback
+	}
+	n, err := parseInteger(codeInvalidParameter, name, p.Get(name), least, most)
+	p.keep(err)
+	return n
+}
+
+// choice returns one of the allowed words, or "" if it is not given.
+func (p *parameters) choice(name string, allowed []string) string {
+	if !p.Has(name) {
+		return ""
+	}
+	word, err := parseChoice(codeInvalidParameter, name, p.Get(name), allowed)
+	p.keep(err)
+	return word
+}
+
+// seconds returns a duration that is given as a number of seconds from 0 to
+// maxWait, or 0 if it is not given.
+func (p *parameters) seconds(name string) time.Duration {
+	if !p.Has(name) {
+		return 0
+	}
+	text := p.Get(name)
+	seconds, err := strconv.ParseFloat(text, 64)
+	isPlain := strings.Trim(text, "0123456789.") == "" // ParseFloat accepts signs, exponents and Inf, too
+	if err != nil || !isPlain || seconds > maxWait.Seconds() {
+		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
+		p.keep(invalid(codeInvalidParameter, name, text, allowed))
+		return 0
+	}
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // fault is a failure that a client asks for, to test how it handles one. A
@@ -126,29 +171,26 @@ func integerParameter(given url.Values, name string, fallback, least, most int64
 //
 //   - It waits for -latency and for the delay. A client that leaves then has not
 //     changed the pets, but its request counts.
-//   - It runs the operation. A status answers with its Error instead; hangup and
-//     rst skip the operation.
+//   - It runs the operation, unless the code skips it.
 //   - It waits for the answer-delay.
-//   - It sends the answer, or what the code makes of it. The constants below
-//     describe the codes.
+//   - It sends the answer, or what the code makes of it.
 //
 // Every wait ends early when the process stops or when a reset replaces the
 // world; the waits of a standing fault also end when it is replaced or deleted.
 // A delayed request then goes on to its next step, a stalled connection is
 // closed, and the rest of a drip is sent at once.
-//
-// In handlers.go, applyFault takes the first two steps, and finish the others.
 type fault struct {
 	faultParameters
-	status             int           // the status that Code names, or 0
-	delay, answerDelay time.Duration // Delay and AnswerDelay, parsed
+	kind               faultKind      // what Code does; zero without a code
+	delay, answerDelay time.Duration  // Delay and AnswerDelay, parsed
+	standing           *standingFault // where the fault comes from; nil for Prefer
 }
 
 // faultParameters are the parameters that both kinds of fault have, as given.
 // They are empty if they were not given.
 type faultParameters struct {
-	// Code is a status from 400 to 599 or one of faultCodes. For a standing
-	// fault, it may be a list, separated by commas.
+	// Code is a status from 400 to 599, or the code of one of faultKinds. For a
+	// standing fault, it may be a list, separated by commas.
 	Code string `json:"code,omitempty"`
 	// Delay and AnswerDelay are in seconds, from 0 to maxWait.
 	Delay       string `json:"delay,omitempty"`
@@ -159,18 +201,6 @@ type faultParameters struct {
 	RetryAfter string `json:"retry-after,omitempty"`
 }
 
-// The codes of a fault that are not a status. If there is no body to be halved,
-// as for HEAD, truncate and stall send nothing.
-const (
-	faultHangup   = "hangup"   // skips the operation, and closes the connection
-	faultRST      = "rst"      // skips the operation, and resets the connection (TCP RST)
-	faultLost     = "lost"     // closes the connection without the answer
-	faultTruncate = "truncate" // sends half of the body, and closes the connection
-	faultStall    = "stall"    // sends half of the body, waits for maxWait, and closes the connection
-	faultDrip     = "drip"     // sends the body in dripPieces pieces, one every dripInterval
-	faultHTML     = "html"     // sends a 502 with an HTML page, as from a gateway
-)
-
 const (
 	maxWait       = 30 * time.Second // the longest -latency, delay, answer-delay, stall and ?total= wait
 	maxRetryAfter = 3600             // seconds
@@ -178,16 +208,135 @@ const (
 	dripInterval  = time.Second
 )
 
-// The words that describe a fault. In handlers.go, faultKinds has each of
-// faultCodes, and routes has each of faultOperations.
-var (
-	faultCodes      = []string{faultHangup, faultRST, faultLost, faultTruncate, faultStall, faultDrip, faultHTML}
-	faultOperations = []string{"listPets", "createPet", "getPet"}
-	// preferences are the names that mean something in a Prefer header.
-	preferences = []string{"code", "delay", "answer-delay", "retry-after"}
-	// standingFaultParameters are the query parameters of PUT /__admin/fault.
-	standingFaultParameters = slices.Concat(preferences, []string{"operation", "skip", "times"})
-)
+// faultKind is what a code does to a request.
+type faultKind struct {
+	code string
+	// skips means that the operation is not performed, and that no answer is sent
+	// unless there is a status.
+	skips bool
+	// status is that of the simulated Error, or 0 if there is none.
+	status int
+	// alter, if it is not nil, changes the answer before it is recorded. A status
+	// of 0 drops the answer.
+	alter func(w http.ResponseWriter, r *http.Request, a answer) answer
+	// send sends the body. If it is nil, the body is sent at once. The body is nil
+	// for HEAD and if the answer is dropped: even then, a stall has to wait, and
+	// rst has to reset the connection. wait returns an error if the client leaves.
+	send func(w http.ResponseWriter, body []byte, wait func(time.Duration) error)
+}
+
+// faultKinds has the codes that are not a status.
+var faultKinds = []faultKind{
+	{code: "hangup", skips: true},                             // closes the connection
+	{code: "rst", skips: true, send: resetConnection},         // resets the connection (TCP RST)
+	{code: "lost", alter: drop},                               // closes the connection without the answer
+	{code: "truncate", alter: dropUnlessHalf, send: sendHalf}, // sends half of the body, and closes the connection
+	{code: "stall", alter: dropUnlessHalf, send: stall},       // as truncate, but waits for maxWait before it closes
+	{code: "drip", send: drip},                                // sends the body in dripPieces pieces
+	{code: "html", alter: replaceWithPage},                    // sends a 502 with an HTML page, as from a gateway
+}
+
+// parseFaultKind returns what a code does.
+func parseFaultKind(code string) (faultKind, error) {
+	var codes []string
+	for _, kind := range faultKinds {
+		if kind.code == code {
+			return kind, nil
+		}
+		codes = append(codes, kind.code)
+	}
+	status, err := parseInteger(codeInvalidParameter, "code", code, 400, 599)
+	if err != nil {
+		return faultKind{}, invalid(codeInvalidParameter, "code", code, "a status from 400 to 599, "+orList(codes))
+	}
+	return faultKind{code: code, skips: true, status: int(status)}, nil
+}
+
+// drop drops the answer.
+func drop(_ http.ResponseWriter, _ *http.Request, a answer) answer {
+	a.status = 0
+	return a
+}
+
+// dropUnlessHalf drops the answer if its body is too short to be halved, or is
+// not sent because the method is HEAD.
+func dropUnlessHalf(_ http.ResponseWriter, r *http.Request, a answer) answer {
+	if r.Method == "HEAD" || len(a.body) < 2 {
+		a.status = 0
+	}
+	return a
+}
+
+// replaceWithPage replaces the answer, and the headers of the operation, with
+// those of a gateway that cannot reach the service.
+func replaceWithPage(w http.ResponseWriter, _ *http.Request, a answer) answer {
+	maps.DeleteFunc(w.Header(), func(name string, _ []string) bool {
+		return name != "Preference-Applied" && !strings.HasPrefix(name, "Access-Control-")
+	})
+	const page = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
+	return answer{status: 502, contentType: "text/html", body: []byte(page), problem: a.problem}
+}
+
+// sendHalf sends half of the body. As that is less than its Content-Length,
+// net/http then closes the connection.
+func sendHalf(w http.ResponseWriter, body []byte, _ func(time.Duration) error) {
+	writeNow(w, body[:len(body)/2])
+}
+
+// stall sends half of the body, and lets the client wait for the rest before
+// the connection is closed.
+func stall(w http.ResponseWriter, body []byte, wait func(time.Duration) error) {
+	writeNow(w, body[:len(body)/2])
+	wait(maxWait)
+}
+
+// drip sends the body in dripPieces pieces, one every dripInterval. Once wait
+// returns at once, because the fault has ended, the rest is sent without delay.
+func drip(w http.ResponseWriter, body []byte, wait func(time.Duration) error) {
+	pieces := min(dripPieces, len(body)) // so that no piece is empty
+	for i := range pieces {
+		if i > 0 && wait(dripInterval) != nil {
+			return
+		}
+		writeNow(w, body[len(body)*i/pieces:len(body)*(i+1)/pieces])
+	}
+}
+
+// writeNow sends a part of the body without a delay.
+func writeNow(w http.ResponseWriter, part []byte) {
+	if len(part) > 0 { // see exchange.send
+		w.Write(part)
+		http.NewResponseController(w).Flush()
+	}
+}
+
+// resetConnection closes the connection with a TCP RST, and sends no body.
+func resetConnection(w http.ResponseWriter, _ []byte, _ func(time.Duration) error) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return // the connection is closed in the usual way
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		tcp.SetLinger(0) // discards unsent data, and makes Close send a RST
+	}
+	conn.Close()
+}
+
+// simulatedError returns the Error of a fault with a status. It adds the
+// headers of the Error to h. A simulated 401 is that of a wrong key.
+func (f fault) simulatedError(h http.Header) Error {
+	e := newError(f.kind.status, "simulated error, as requested")
+	if e.Status == 401 {
+		e.Code = codeInvalidToken
+		h.Set("WWW-Authenticate", wrongKeyChallenge)
+	}
+	if f.RetryAfter != "" {
+		h.Set("Retry-After", f.RetryAfter)
+	} else if e.Status == 429 || e.Status == 503 {
+		h.Set("Retry-After", "1")
+	}
+	return e
+}
 
 // parsePrefer returns the fault that Prefer headers ask for, or the zero fault.
 // Commas or semicolons separate preferences, also within quotes, so a code
@@ -197,105 +346,70 @@ func parsePrefer(headers []string) (fault, error) {
 	if len(headers) == 0 {
 		return fault{}, nil
 	}
-	given := url.Values{}
+	given := &parameters{Values: url.Values{}}
 	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
 	for _, preference := range strings.FieldsFunc(strings.Join(headers, ","), isSeparator) {
 		name, value, _ := strings.Cut(preference, "=")
 		name = strings.ToLower(strings.Trim(name, " \t"))
-		if slices.Contains(preferences, name) && !given.Has(name) {
+		if !given.Has(name) {
 			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
 		}
 	}
 	if !asksForFault(given) {
 		return fault{}, nil
 	}
-	faults, err := parseFaults(given)
-	if err != nil {
-		return fault{}, err
-	}
-	return faults[0], nil // the only one
+	f := parseFaults(given)[0] // the only one, as the code is not a list
+	return f, given.err
 }
 
 // asksForFault reports whether the parameters ask for a fault at all.
-func asksForFault(given url.Values) bool {
+func asksForFault(given *parameters) bool {
 	return given.Has("code") || given.Has("delay") || given.Has("answer-delay")
 }
 
 // parseFaults parses the parameters that both kinds of fault have. It returns a
 // fault for each code of the list, or one fault if there is no code.
-func parseFaults(given url.Values) ([]fault, error) {
-	f := fault{faultParameters: faultParameters{
-		Delay:       given.Get("delay"),
-		AnswerDelay: given.Get("answer-delay"),
-		RetryAfter:  given.Get("retry-after"),
-	}}
-	var err error
-	if f.delay, err = parseDelay(given, "delay"); err != nil {
-		return nil, err
+func parseFaults(given *parameters) []fault {
+	f := fault{
+		faultParameters: faultParameters{
+			Delay:       given.Get("delay"),
+			AnswerDelay: given.Get("answer-delay"),
+		},
+		delay:       given.seconds("delay"),
+		answerDelay: given.seconds("answer-delay"),
 	}
-	if f.answerDelay, err = parseDelay(given, "answer-delay"); err != nil {
-		return nil, err
-	}
-	if _, err := integerParameter(given, "retry-after", 0, 0, maxRetryAfter); err != nil {
-		return nil, err
-	}
+	given.integer("retry-after", 0, 0, maxRetryAfter) // only checks it
 	if !given.Has("code") {
-		return []fault{f}, nil
+		return []fault{f}
 	}
 	var faults []fault
 	for _, code := range strings.Split(given.Get("code"), ",") {
-		f.Code = code
-		if f.status, err = parseFaultCode(code); err != nil {
-			return nil, err
+		kind, err := parseFaultKind(code)
+		given.keep(err)
+		next := f
+		next.kind = kind
+		next.Code = code
+		if kind.status != 0 { // Retry-After has no effect without a simulated Error
+			next.RetryAfter = given.Get("retry-after")
 		}
-		faults = append(faults, f)
+		faults = append(faults, next)
 	}
-	return faults, nil
+	return faults
 }
 
-// parseFaultCode returns the status that a code of a fault names, or 0 for one
-// of faultCodes.
-func parseFaultCode(code string) (status int, err error) {
-	if slices.Contains(faultCodes, code) {
-		return 0, nil
-	}
-	n, err := parseInteger(codeInvalidParameter, "code", code, 400, 599)
-	if err != nil {
-		return 0, invalid(codeInvalidParameter, "code", code, "a status from 400 to 599, "+orList(faultCodes))
-	}
-	return int(n), nil
-}
-
-// parseDelay returns the duration of a delay, or 0 if it is not given.
-func parseDelay(given url.Values, name string) (time.Duration, error) {
-	if !given.Has(name) {
-		return 0, nil
-	}
-	text := given.Get(name)
-	seconds, err := strconv.ParseFloat(text, 64)
-	isPlain := strings.Trim(text, "0123456789.") == "" // ParseFloat accepts signs, exponents and Inf, too
-	if err != nil || !isPlain || seconds > maxWait.Seconds() {
-		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
-		return 0, invalid(codeInvalidParameter, name, text, allowed)
-	}
-	return time.Duration(seconds * float64(time.Second)), nil
-}
-
-// String returns the fault in the form of Preference-Applied, the journal and
-// the log.
-func (f fault) String() string {
+// String returns the parameters in the form of Preference-Applied and of the
+// log.
+func (p faultParameters) String() string {
 	var list []string
 	add := func(name, value string) {
 		if value != "" {
 			list = append(list, name+"="+value)
 		}
 	}
-	add("code", f.Code)
-	add("delay", f.Delay)
-	add("answer-delay", f.AnswerDelay)
-	if f.status != 0 { // retry-after has no effect without a simulated Error
-		add("retry-after", f.RetryAfter)
-	}
+	add("code", p.Code)
+	add("delay", p.Delay)
+	add("answer-delay", p.AnswerDelay)
+	add("retry-after", p.RetryAfter)
 	return strings.Join(list, ", ")
 }
 
@@ -314,56 +428,47 @@ type standingFault struct {
 // let through, and the fault is applied to the next Times.
 type standingFaultState struct {
 	faultParameters
-	Operation string `json:"operation,omitempty"` // one of faultOperations, or empty for all requests under /v1
+	Operation string `json:"operation,omitempty"` // the name of a route under /v1, or empty for all requests there
 	Skip      int64  `json:"skip,omitempty"`
 	Times     int64  `json:"times,omitempty"` // 0 for no limit; for a list, the number of its codes
 	Matched   int64  `json:"matched"`         // number of requests that matched, whether it was applied or not
 	Applied   int64  `json:"applied"`         // number of requests that it was applied to
+	Held      int64  `json:"held"`            // number of requests that it makes wait at this moment
 }
 
-// parseStandingFault parses the parameters of PUT /__admin/fault.
-func parseStandingFault(given url.Values) (*standingFault, error) {
+// parseStandingFault parses the parameters of PUT /__admin/fault. The fault may
+// be for one of these operations.
+func parseStandingFault(given *parameters, operations []string) (*standingFault, error) {
 	if !asksForFault(given) {
 		return nil, badRequest(codeInvalidParameter,
 			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
 	}
-	faults, err := parseFaults(given)
-	if err != nil {
-		return nil, err
-	}
-	hasStatus := slices.ContainsFunc(faults, func(f fault) bool { return f.status != 0 })
+	faults := parseFaults(given)
+	hasStatus := slices.ContainsFunc(faults, func(f fault) bool { return f.kind.status != 0 })
 	if given.Has("retry-after") && !hasStatus {
-		return nil, badRequest(codeInvalidParameter, "retry-after needs a status as code, such as code=503")
+		given.keep(badRequest(codeInvalidParameter, "retry-after needs a status as code, such as code=503"))
 	}
-	skip, err := integerParameter(given, "skip", 0, 0, math.MaxInt64)
-	if err != nil {
-		return nil, err
-	}
-	times, err := integerParameter(given, "times", 0, 1, math.MaxInt64)
-	if err != nil {
-		return nil, err
+	state := standingFaultState{
+		faultParameters: faultParameters{
+			Code:        given.Get("code"),
+			Delay:       given.Get("delay"),
+			AnswerDelay: given.Get("answer-delay"),
+			RetryAfter:  given.Get("retry-after"),
+		},
+		Skip:  given.integer("skip", 0, 0, math.MaxInt64),
+		Times: given.integer("times", 0, 1, math.MaxInt64),
 	}
 	if len(faults) > 1 {
 		if given.Has("times") {
-			return nil, badRequest(codeInvalidParameter,
-				"times cannot be given with a list of codes, as each of them is applied once")
+			given.keep(badRequest(codeInvalidParameter,
+				"times cannot be given with a list of codes, as each of them is applied once"))
 		}
-		times = int64(len(faults))
+		state.Times = int64(len(faults))
 	}
-	if given.Has("operation") {
-		err := checkChoice(codeInvalidParameter, "operation", given.Get("operation"), faultOperations)
-		if err != nil {
-			return nil, err
-		}
+	state.Operation = given.choice("operation", operations)
+	if given.err != nil {
+		return nil, given.err
 	}
-
-	state := standingFaultState{
-		faultParameters: faults[0].faultParameters,
-		Operation:       given.Get("operation"),
-		Skip:            skip,
-		Times:           times,
-	}
-	state.Code = given.Get("code") // the whole list
 	return &standingFault{faults: faults, ended: make(chan struct{}), state: state}, nil
 }
 
@@ -382,6 +487,7 @@ func (f *standingFault) next(operation string) fault {
 		return fault{}
 	}
 	next := f.faults[s.Applied%int64(len(f.faults))] // a single fault is repeated; a list ends with Times
+	next.standing = f
 	s.Applied++
 	return next
 }
@@ -391,4 +497,11 @@ func (f *standingFault) snapshot() standingFaultState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
+}
+
+// addHeld adds n to the number of requests that the fault makes wait.
+func (f *standingFault) addHeld(n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.Held += n
 }

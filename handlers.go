@@ -13,7 +13,6 @@ import (
 	"maps"
 	"math"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -28,58 +27,62 @@ import (
 
 // service is the state of the HTTP service.
 type service struct {
-	key      string
-	seed     *store          // the pets of a new world; must not be modified
-	latency  time.Duration   // delays requests under /v1, except those with a Petstore-Observer header
-	stopping <-chan struct{} // closed when the process is to end
-	log      *slog.Logger
-	current  atomic.Pointer[world] // the world of new requests
+	key        string
+	seed       *store          // the pets of a new world; must not be modified
+	latency    time.Duration   // delays requests under /v1, except those with a Petstore-Observer header
+	stopping   <-chan struct{} // closed when the process is to end
+	log        *slog.Logger
+	current    atomic.Pointer[world] // the world of new requests
+	operations []string              // those under /v1; setFault cannot refer to routes, which refers to it
 }
 
 // newService returns a service with its first world.
 func newService(key string, seed *store, latency time.Duration, stopping <-chan struct{}, log *slog.Logger) *service {
 	s := &service{key: key, seed: seed, latency: latency, stopping: stopping, log: log}
+	for _, rt := range routes {
+		if rt.operation != "" && isUnder(rt.path, "/v1") {
+			s.operations = append(s.operations, rt.operation)
+		}
+	}
 	s.current.Store(newWorld(seed))
 	return s
 }
 
-// route maps requests to an operation.
+// route maps the requests with a method and a path to an operation.
 type route struct {
-	operation  string      // the name of the operation in api/openapi.json, if it has one
-	pattern    string      // for http.ServeMux
-	parameters []string    // of the query
-	headers    http.Header // on all answers, once the key and the body have been accepted
-	do         func(*exchange) error
+	method, path string      // as in the patterns of http.ServeMux; GET includes HEAD
+	operation    string      // the name of the operation in api/openapi.json, if it has one
+	parameters   []string    // of the query
+	headers      http.Header // on all answers, once the key and the body have been accepted
+	do           func(*exchange) (answer, error)
 }
 
-// isFallback reports whether the route is that of the requests that no other
-// route matches.
-func (rt route) isFallback() bool { return rt.pattern == fallbackPattern }
-
-// routes are the routes of the service. A path has the methods that are listed
-// here, and HEAD where it has GET.
+// routes are the routes of the service.
 var routes = []route{
-	{operation: "listPets", pattern: "GET /v1/pets", parameters: listParameters, do: listPets},
-	{operation: "createPet", pattern: "POST /v1/pets", do: createPet},
-	{operation: "getPet", pattern: "GET /v1/pets/{petId}", headers: deprecation, do: getPet},
-	{pattern: "GET /v1/store/orders", do: listOrders},
-	{operation: "reset", pattern: "POST /__admin/reset", do: reset},
-	{operation: "showFault", pattern: "GET /__admin/fault", do: showFault},
-	{operation: "setFault", pattern: "PUT /__admin/fault", parameters: standingFaultParameters, do: setFault},
-	{operation: "clearFault", pattern: "DELETE /__admin/fault", do: clearFault},
-	{operation: "showJournal", pattern: "GET /__admin/requests", parameters: []string{"total"}, do: showJournal},
-	{operation: "clearJournal", pattern: "DELETE /__admin/requests", do: clearJournal},
-	{pattern: "GET /healthz", do: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
-	{pattern: "GET /openapi.json", do: static("application/json", openAPI)},
-	{pattern: "GET /{$}", do: static("text/html; charset=utf-8", indexHTML)},
+	{method: "GET", path: "/v1/pets", operation: "listPets", do: listPets,
+		parameters: []string{"limit", "status", "after"}},
+	{method: "POST", path: "/v1/pets", operation: "createPet", do: createPet},
+	{method: "GET", path: "/v1/pets/{petId}", operation: "getPet", do: getPet, headers: deprecation},
+	{method: "GET", path: "/v1/store/orders", do: listOrders},
+
+	{method: "POST", path: "/__admin/reset", operation: "reset", do: reset},
+	{method: "GET", path: "/__admin/fault", operation: "showFault", do: showFault},
+	{method: "PUT", path: "/__admin/fault", operation: "setFault", do: setFault,
+		parameters: []string{"code", "delay", "answer-delay", "retry-after", "operation", "skip", "times"}},
+	{method: "DELETE", path: "/__admin/fault", operation: "clearFault", do: clearFault},
+	{method: "GET", path: "/__admin/requests", operation: "showJournal", do: showJournal,
+		parameters: []string{"after", "total"}},
+	{method: "DELETE", path: "/__admin/requests", operation: "clearJournal", do: clearJournal},
+
+	{method: "GET", path: "/healthz", do: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
+	{method: "GET", path: "/openapi.json", do: static("application/json", openAPI)},
+	{method: "GET", path: "/{$}", do: static("text/html; charset=utf-8", indexHTML)},
+	{method: "GET", path: "/favicon.ico", do: noIcon},
 }
 
-// methods are the methods that routes have, and HEAD, in alphabetical order.
-var methods = []string{"DELETE", "GET", "HEAD", "POST", "PUT"}
-
-// deprecation holds the headers of getPet, which has been deprecated since 20
-// November 2026 (RFC 9745), and will be removed in 2030 (RFC 8594; contract,
-// section 9).
+// deprecation holds the headers of getPet, which will be removed in 2030 (RFC
+// 8594; contract, section 9). The contract has no date of its deprecation (RFC
+// 9745), so 20 November 2026 is petstore's own.
 var deprecation = http.Header{
 	"Deprecation": {"@1795132800"},
 	"Sunset":      {"Thu, 05 Dec 2030 00:00:00 GMT"},
@@ -89,14 +92,17 @@ var deprecation = http.Header{
 // handler returns the service as an http.Handler.
 func (s *service) handler() http.Handler {
 	mux := http.NewServeMux()
+	methods := []string{"HEAD"}
 	for _, rt := range routes {
-		mux.Handle(rt.pattern, s.handle(rt))
+		mux.Handle(rt.method+" "+rt.path, s.handle(rt))
+		methods = append(methods, rt.method)
 	}
-	fallback := s.handle(route{
-		pattern: fallbackPattern,
-		do:      func(x *exchange) error { return refuse(x, mux) },
-	})
-	mux.Handle(fallbackPattern, fallback)
+	slices.Sort(methods)
+	methods = slices.Compact(methods)
+	fallback := s.handle(route{do: func(x *exchange) (answer, error) {
+		return answer{}, refuse(x, allowedMethods(mux, methods, x.r))
+	}})
+	mux.Handle("/", fallback)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isClean(r.URL) {
 			mux.ServeHTTP(w, r)
@@ -106,23 +112,35 @@ func (s *service) handler() http.Handler {
 	})
 }
 
-// fallbackPattern matches all requests that no route matches.
-const fallbackPattern = "/"
-
 // isClean reports whether a path is absolute, and has no empty, "." or ".."
 // segment and no slash at its end. The root is clean.
 func isClean(u *url.URL) bool {
 	p := u.EscapedPath() // in which an escaped slash is not a slash
-	if strings.HasSuffix(p, "/%2F") || strings.HasSuffix(p, "/%2f") {
-		return false // http.ServeMux would take it for a slash at the end
-	}
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p
 }
 
-// refuse returns a 405 if the path of the request has routes with other methods,
-// and a 404 otherwise.
-func refuse(x *exchange, mux *http.ServeMux) error {
-	if allowed := allowedMethods(mux, x.r); len(allowed) > 0 {
+// allowedMethods returns which of these methods have a route for the path of the
+// request. http.ServeMux does not say so itself, as its route for "/" matches
+// every request.
+func allowedMethods(mux *http.ServeMux, methods []string, r *http.Request) []string {
+	if !isClean(r.URL) {
+		return nil
+	}
+	var allowed []string
+	probe := &http.Request{Host: r.Host, URL: r.URL}
+	for _, method := range methods {
+		probe.Method = method
+		if _, pattern := mux.Handler(probe); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
+}
+
+// refuse returns the Error for a request that no route matches: a 405 if its path
+// allows other methods, and a 404 otherwise.
+func refuse(x *exchange, allowed []string) error {
+	if len(allowed) > 0 {
 		list := strings.Join(allowed, ", ")
 		x.w.Header().Set("Allow", list)
 		return newError(405, "this path allows "+list+" only")
@@ -132,60 +150,64 @@ func refuse(x *exchange, mux *http.ServeMux) error {
 		"there are also /__admin/reset, /__admin/fault and /__admin/requests, /openapi.json, and a page at /")
 }
 
-// allowedMethods returns the methods that the path of the request has. As the
-// fallback matches every method, http.ServeMux does not find them itself.
-func allowedMethods(mux *http.ServeMux, r *http.Request) []string {
-	if !isClean(r.URL) {
-		return nil
-	}
-	var allowed []string
-	probe := &http.Request{Host: r.Host, URL: r.URL}
-	for _, method := range methods {
-		probe.Method = method
-		if _, pattern := mux.Handler(probe); pattern != fallbackPattern {
-			allowed = append(allowed, method)
-		}
-	}
-	return allowed
-}
-
-// exchange is a request and the answer to it. Operations set the answer with
-// reply or replyJSON, or return an error. finish sends it.
+// exchange is a request that is being answered.
 type exchange struct {
 	service *service
 	world   *world
-	route   route
+	route   route // the zero route if none matches
+	w       http.ResponseWriter
 	r       *http.Request
 	arrived time.Time  // when the headers of the request had arrived
 	body    []byte     // of the request, once it has been read
-	query   url.Values // of the request, once it has been parsed; nil without a query
+	query   parameters // of the request, once it has been parsed
 	ignored []string   // names of unknown query parameters and body members, which the operation ignored
+	fault   fault      // the fault that is applied to the request, or the zero fault
+}
 
-	fault      fault           // the fault that is applied to the request, or the zero fault
-	faultEnded <-chan struct{} // closed when the standing fault is replaced or deleted; nil without one
+// answer is the answer to a request, apart from its headers.
+type answer struct {
+	status      int // 0 if the connection is closed without an answer
+	contentType string
+	body        []byte // must not be modified
+	problem     string // for the journal: the message of an Error, or that the client left
+}
 
-	w       http.ResponseWriter
-	status  int    // of the answer
-	answer  []byte // the body of the answer
-	dropped bool   // whether the connection is closed without an answer
-	reason  string // the message of an Error, or that the client left
+// jsonAnswer returns an answer whose body is JSON and a newline. It does not
+// append to the JSON itself, as other requests may be using it.
+func jsonAnswer(status int, text []byte) answer {
+	return answer{status: status, contentType: "application/json", body: slices.Concat(text, []byte("\n"))}
 }
 
 // handle is the middleware around every operation: it checks the API key,
-// applies faults, turns errors into answers, and records the request.
+// applies faults, turns errors into answers, and records the request. It records
+// before it sends, so that a client that has its answer finds its request in the
+// journal.
 func (s *service) handle(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{service: s, world: s.current.Load(), route: rt, r: r, arrived: time.Now(), w: w}
-		if err := x.serve(); err != nil {
-			x.fail(err)
+		x := &exchange{service: s, world: s.current.Load(), route: rt, w: w, r: r, arrived: time.Now()}
+		a, err := x.serve()
+		if err != nil {
+			a = x.failure(err)
 		}
-		x.finish()
+		if err := x.hold(x.fault.answerDelay); err != nil {
+			a.status, a.problem = 0, err.Error()
+		}
+		if x.fault.kind.alter != nil && a.status != 0 {
+			a = x.fault.kind.alter(w, r, a)
+		}
+		if a.contentType != "" {
+			w.Header().Set("Content-Type", a.contentType)
+			// Without it, net/http would send a body over 2 KiB in chunks.
+			w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+		}
+		x.record(a) // which keeps the headers: none may be set after this
+		x.send(a)
 	})
 }
 
 // serve takes the steps that all operations share, and then runs the operation.
 // It returns the first error, or a panic as an error.
-func (x *exchange) serve() (err error) {
+func (x *exchange) serve() (a answer, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
@@ -196,80 +218,56 @@ func (x *exchange) serve() (err error) {
 	allowOrigins(h, x.r)
 	if x.r.Method == "OPTIONS" { // taken for a preflight, which carries no key
 		allowPreflight(h)
-		x.reply(204, "", nil)
-		return nil
+		return answer{status: 204}, nil
 	}
-	isV1 := x.isUnder("/v1")
-	if isV1 || x.isUnder("/__admin") {
+	isV1 := isUnder(x.r.URL.Path, "/v1")
+	if isV1 || isUnder(x.r.URL.Path, "/__admin") {
 		if err := requireKey(x.service.key, h, x.r); err != nil {
-			return err
+			return answer{}, err
 		}
 	}
 	if err := x.readBody(); err != nil {
-		return err
+		return answer{}, err
 	}
 	maps.Copy(h, x.route.headers)
 	if isV1 && !x.isObserver() {
-		if err := x.applyFault(); err != nil {
-			return err
+		if err := x.applyFault(); err != nil || x.fault.kind.skips {
+			return answer{}, err
 		}
 	}
 	if err := x.parseQuery(); err != nil {
-		return err
+		return answer{}, err
 	}
 	return x.route.do(x)
 }
 
-// Errors for which the connection is closed without an answer.
-var (
-	errClientLeft = errors.New("the client left before its answer")
-	errNoAnswer   = errors.New("the fault skips the operation and the answer")
-)
+// errClientLeft is the error of a wait that ends because the client has left. The
+// connection is then closed without an answer.
+var errClientLeft = errors.New("the client left before its answer")
 
-// fail turns an error into the answer. An error that is neither an Error nor one
-// of errClientLeft and errNoAnswer is a bug: its text goes to the log, and not to
-// the client.
-func (x *exchange) fail(err error) {
+// failure returns the answer to a request that has failed. An error that is
+// neither an Error nor errClientLeft is a bug: its text goes to the log, and not
+// to the client.
+func (x *exchange) failure(err error) answer {
+	if errors.Is(err, errClientLeft) {
+		return answer{problem: err.Error()}
+	}
 	var e Error
-	switch {
-	case errors.Is(err, errNoAnswer):
-		x.drop()
-		return
-	case errors.Is(err, errClientLeft):
-		x.drop()
-		x.reason = err.Error()
-		return
-	case errors.As(err, &e):
+	if errors.As(err, &e) {
 		e.Message = err.Error() // it may say more than e, such as the number of a pet
-	default:
+	} else {
 		x.service.log.Error("bug", "error", err, "method", x.r.Method, "url", x.r.RequestURI)
 		e = newError(500, "the service has a bug; its log has the details")
 	}
-	x.reason = e.Message
-	x.replyJSON(e.Status, encodeJSON(e))
+	a := jsonAnswer(e.Status, encodeJSON(e))
+	a.problem = e.Message
+	return a
 }
 
-// reply sets the answer.
-func (x *exchange) reply(status int, contentType string, body []byte) {
-	x.status, x.answer = status, body
-	if contentType != "" {
-		x.w.Header().Set("Content-Type", contentType)
-	}
-}
-
-// replyJSON sets an answer whose body is JSON and a newline. It does not append
-// to the JSON itself, as other requests may be using it.
-func (x *exchange) replyJSON(status int, json []byte) {
-	body := append(make([]byte, 0, len(json)+1), json...)
-	x.reply(status, "application/json", append(body, '\n'))
-}
-
-// drop lets finish close the connection without an answer.
-func (x *exchange) drop() { x.dropped = true }
-
-// isUnder reports whether the path of the request is root or below it.
-func (x *exchange) isUnder(root string) bool {
-	return x.r.URL.Path == root || strings.HasPrefix(x.r.URL.Path, root+"/")
+// isUnder reports whether a path is root or below it.
+func isUnder(path, root string) bool {
+	rest, ok := strings.CutPrefix(path, root)
+	return ok && (rest == "" || rest[0] == '/')
 }
 
 // isObserver reports whether the client asks not to be recorded, as the page
@@ -282,11 +280,12 @@ func (x *exchange) isObserver() bool {
 // Observers, preflights and requests for the service's own paths do not, so that
 // observing the service does not disturb the record.
 func (x *exchange) isRecorded() bool {
-	switch x.r.URL.Path {
-	case "/", "/openapi.json", "/healthz":
+	given := x.r.URL.Path
+	if x.isObserver() || x.r.Method == "OPTIONS" || isUnder(given, "/__admin") {
 		return false
 	}
-	return !x.isUnder("/__admin") && !x.isObserver() && x.r.Method != "OPTIONS"
+	isOwn := func(rt route) bool { return strings.TrimSuffix(rt.path, "{$}") == given }
+	return isUnder(given, "/v1") || !slices.ContainsFunc(routes, isOwn)
 }
 
 // maxBody is the size of the largest request body, in bytes.
@@ -326,11 +325,11 @@ func (x *exchange) refuseBody() error {
 	return newError(413, message)
 }
 
-// wait blocks for d, or until one of these happens: until is closed, the world of
-// the request is replaced, the process is to end, or the client closes the
+// wait blocks for d, or until one of these happens: released is closed, the world
+// of the request is replaced, the process is to end, or the client closes the
 // connection or its sending half. It returns errClientLeft in the last case, and
-// nil otherwise. A nil until is never closed.
-func (x *exchange) wait(d time.Duration, until <-chan struct{}) error {
+// nil otherwise. A nil released is never closed.
+func (x *exchange) wait(d time.Duration, released <-chan struct{}) error {
 	if d == 0 {
 		return nil
 	}
@@ -338,7 +337,7 @@ func (x *exchange) wait(d time.Duration, until <-chan struct{}) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-until:
+	case <-released:
 	case <-x.world.done:
 	case <-x.service.stopping:
 	case <-x.r.Context().Done():
@@ -349,9 +348,21 @@ func (x *exchange) wait(d time.Duration, until <-chan struct{}) error {
 	return nil
 }
 
+// hold waits for d on behalf of the fault. A standing fault counts the requests
+// that it holds, and releases them when it ends.
+func (x *exchange) hold(d time.Duration) error {
+	standing := x.fault.standing
+	if d == 0 || standing == nil {
+		return x.wait(d, nil)
+	}
+	standing.addHeld(1)
+	defer standing.addHeld(-1)
+	return x.wait(d, standing.ended)
+}
+
 // applyFault takes the steps before the operation of a request under /v1: it
 // chooses the fault, waits for the latency of the service and for the delay, and
-// returns an error if the fault replaces the operation.
+// returns an error if the fault answers with one.
 func (x *exchange) applyFault() error {
 	if err := x.chooseFault(); err != nil {
 		return err
@@ -359,14 +370,11 @@ func (x *exchange) applyFault() error {
 	if err := x.wait(x.service.latency, nil); err != nil {
 		return err
 	}
-	if err := x.wait(x.fault.delay, x.faultEnded); err != nil {
+	if err := x.hold(x.fault.delay); err != nil {
 		return err
 	}
-	if x.fault.status != 0 {
-		return simulatedError(x.fault, x.w.Header())
-	}
-	if faultKinds[x.fault.Code].noOperation {
-		return errNoAnswer
+	if x.fault.kind.status != 0 {
+		return x.fault.simulatedError(x.w.Header())
 	}
 	return nil
 }
@@ -378,30 +386,13 @@ func (x *exchange) chooseFault() error {
 	if err != nil {
 		return err
 	}
-	if f != (fault{}) {
+	if f.faultParameters != (faultParameters{}) {
 		x.w.Header().Set("Preference-Applied", f.String())
 		x.fault = f
 	} else if standing := x.world.standing.Load(); standing != nil {
 		x.fault = standing.next(x.route.operation)
-		x.faultEnded = standing.ended
 	}
 	return nil
-}
-
-// simulatedError returns the Error of a fault with a status. It adds the
-// headers of the Error to h. A simulated 401 is that of a wrong key.
-func simulatedError(f fault, h http.Header) Error {
-	e := newError(f.status, "simulated error, as requested")
-	if e.Status == 401 {
-		e.Code = codeInvalidToken
-		h.Set("WWW-Authenticate", wrongKeyChallenge)
-	}
-	if f.RetryAfter != "" {
-		h.Set("Retry-After", f.RetryAfter)
-	} else if e.Status == 429 || e.Status == 503 {
-		h.Set("Retry-After", "1")
-	}
-	return e
 }
 
 // parseQuery parses the query. A parameter of the route may be given once. Other
@@ -410,7 +401,7 @@ func simulatedError(f fault, h http.Header) Error {
 // meant as a PUT fails.
 func (x *exchange) parseQuery() error {
 	rt := x.route
-	if x.r.URL.RawQuery == "" || rt.isFallback() { // refuse reports the path or the method instead
+	if x.r.URL.RawQuery == "" || rt.path == "" { // without a route, refuse reports the path or the method
 		return nil
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
@@ -423,10 +414,10 @@ func (x *exchange) parseQuery() error {
 		}
 	}
 	unknown := unknownNames(query, rt.parameters)
-	if len(unknown) > 0 && x.isUnder("/__admin") {
+	if len(unknown) > 0 && isUnder(rt.path, "/__admin") {
 		return refuseParameter(rt, unknown[0])
 	}
-	x.query, x.ignored = query, unknown
+	x.query.Values, x.ignored = query, unknown
 	return nil
 }
 
@@ -449,15 +440,13 @@ func refuseParameter(rt route, name string) error {
 	if len(rt.parameters) > 0 {
 		hint = "it takes " + strings.Join(rt.parameters, ", ")
 	}
-	_, target, _ := strings.Cut(rt.pattern, " ")
 	for _, other := range routes {
-		method, otherTarget, _ := strings.Cut(other.pattern, " ")
-		if otherTarget == target && slices.Contains(other.parameters, name) {
-			hint = fmt.Sprintf("%s does (curl -X %s)", other.pattern, method)
+		if other.path == rt.path && slices.Contains(other.parameters, name) {
+			hint = fmt.Sprintf("%s %s does (curl -X %s)", other.method, other.path, other.method)
 		}
 	}
 	return badRequest(codeInvalidParameter,
-		fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, shorten(name), hint))
+		fmt.Sprintf("%s %s does not take the parameter %s; %s", rt.method, rt.path, shorten(name), hint))
 }
 
 // The bounds of the limit of listPets (contract, section 8).
@@ -466,34 +455,20 @@ const (
 	maxLimit     = 100
 )
 
-// listParameters are the parameters of listPets. A link to the next page keeps
-// all of them except after.
-var listParameters = []string{"limit", "status", "after"}
-
 // listPets answers with a page of pets in ascending order of id and, if more
 // follow, a Link to the next page (contract, section 4.1; RFC 8288).
-func listPets(x *exchange) error {
-	limit, err := integerParameter(x.query, "limit", defaultLimit, 1, maxLimit)
-	if err != nil {
-		return err
+func listPets(x *exchange) (answer, error) {
+	limit := x.query.integer("limit", defaultLimit, 1, maxLimit)
+	after := x.query.integer("after", 0, math.MinInt64, math.MaxInt64)
+	status := x.query.choice("status", petStatuses)
+	if x.query.err != nil {
+		return answer{}, x.query.err
 	}
-	after, err := integerParameter(x.query, "after", 0, math.MinInt64, math.MaxInt64)
-	if err != nil {
-		return err
-	}
-	var status PetStatus
-	if x.query.Has("status") {
-		if status, err = parseStatus(codeInvalidParameter, x.query.Get("status")); err != nil {
-			return err
-		}
-	}
-
-	page, more := x.world.pets.list(status, after, int(limit))
+	page, more := x.world.pets.list(PetStatus(status), after, int(limit))
 	if more {
-		x.w.Header().Set("Link", nextPage(x.query, page[len(page)-1].id))
+		x.w.Header().Set("Link", nextPage(x, page[len(page)-1].id))
 	}
-	x.reply(200, "application/json", encodePage(page))
-	return nil
+	return answer{status: 200, contentType: "application/json", body: encodePage(page)}, nil
 }
 
 // encodePage returns the JSON array of pets, and a newline.
@@ -512,38 +487,38 @@ func encodePage(pets []*storedPet) []byte {
 	return append(page, "]\n"...)
 }
 
-// nextPage returns the Link to the page after the pet with this id.
-func nextPage(query url.Values, id int64) string {
+// nextPage returns the Link to the page after the pet with this id. It has the
+// parameters of this page.
+func nextPage(x *exchange, id int64) string {
 	link := "</v1/pets?"
-	for _, name := range listParameters {
-		if name != "after" && query.Has(name) {
-			link += name + "=" + url.QueryEscape(query.Get(name)) + "&"
+	for _, name := range x.route.parameters {
+		if name != "after" && x.query.Has(name) {
+			link += name + "=" + url.QueryEscape(x.query.Get(name)) + "&"
 		}
 	}
 	return link + "after=" + strconv.FormatInt(id, 10) + `>; rel="next"`
 }
 
 // createPet adds a pet (contract, section 4.2).
-func createPet(x *exchange) error {
+func createPet(x *exchange) (answer, error) {
 	if err := checkContentType(x.r.Header); err != nil {
-		return err
+		return answer{}, err
 	}
-	members, err := parseObject("the body", x.body)
+	body, err := parseObject("the body", x.body)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	x.ignored = append(x.ignored, unknownNames(members, newPetMembers)...)
-	p, err := parsePet(members)
-	if err != nil {
-		return err
+	p := parsePet(body)
+	x.ignored = append(x.ignored, unknownNames(body.members, nil)...)
+	if body.err != nil {
+		return answer{}, body.err
 	}
 	added, err := x.world.pets.add(p)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
 	x.w.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(added.id, 10))
-	x.replyJSON(201, added.json)
-	return nil
+	return jsonAnswer(201, added.json), nil
 }
 
 // checkContentType returns a 415 for a body whose headers say that it is not
@@ -564,106 +539,108 @@ func checkContentType(h http.Header) error {
 }
 
 // getPet answers with one pet (contract, section 4.3).
-func getPet(x *exchange) error {
+func getPet(x *exchange) (answer, error) {
 	id, err := parseInteger(codeInvalidParameter, "petId", x.r.PathValue("petId"), math.MinInt64, math.MaxInt64)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
 	p := x.world.pets.get(id)
 	if p == nil {
-		return newError(404, fmt.Sprintf("there is no pet %d", id))
+		return answer{}, newError(404, fmt.Sprintf("there is no pet %d", id))
 	}
-	x.replyJSON(200, p.json)
-	return nil
+	return jsonAnswer(200, p.json), nil
 }
 
 // listOrders answers 501: the contract names the operation, and does not define
 // it (section 4.4).
-func listOrders(*exchange) error {
-	return newError(501, "the contract names this operation without its payload")
+func listOrders(*exchange) (answer, error) {
+	return answer{}, newError(501, "the contract names this operation without its payload")
 }
 
 // reset replaces the world. The pets of the new world come from the seed in the
 // body or, without a body, from that of -seed.
-func reset(x *exchange) error {
+func reset(x *exchange) (answer, error) {
 	seed := x.service.seed
 	if len(x.body) > 0 {
 		err := checkContentType(x.r.Header)
 		if err != nil {
-			return err
+			return answer{}, err
 		}
 		seed, err = readSeed(x.body)
 		if err != nil {
-			return err
+			return answer{}, err
 		}
 	}
 	old := x.service.current.Swap(newWorld(seed))
 	close(old.done)
-	x.reply(204, "", nil)
-	return nil
+	return answer{status: 204}, nil
 }
 
 // showFault answers with the standing fault and its counters, or {}.
-func showFault(x *exchange) error {
-	if f := x.world.standing.Load(); f != nil {
-		x.replyJSON(200, encodeJSON(f.snapshot()))
-	} else {
-		x.replyJSON(200, []byte("{}"))
+func showFault(x *exchange) (answer, error) {
+	standing := x.world.standing.Load()
+	if standing == nil {
+		return jsonAnswer(200, []byte("{}")), nil
 	}
-	return nil
+	return jsonAnswer(200, encodeJSON(standing.snapshot())), nil
 }
 
 // setFault replaces the standing fault, and answers with what was set.
-func setFault(x *exchange) error {
-	f, err := parseStandingFault(x.query)
+func setFault(x *exchange) (answer, error) {
+	standing, err := parseStandingFault(&x.query, x.service.operations)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
 	// Encode first: once the fault is installed, other requests change its counters.
-	x.replyJSON(200, encodeJSON(f.snapshot()))
-	x.world.setStanding(f)
-	return nil
+	a := jsonAnswer(200, encodeJSON(standing.snapshot()))
+	x.world.setStanding(standing)
+	return a, nil
 }
 
 // clearFault ends the standing fault.
-func clearFault(x *exchange) error {
+func clearFault(x *exchange) (answer, error) {
 	x.world.setStanding(nil)
-	x.reply(204, "", nil)
-	return nil
+	return answer{status: 204}, nil
 }
 
-// showJournal answers with the journal, one request a line. With the parameter
-// total, it first waits until that many requests have been recorded, for up to
-// maxWait. The answer may have fewer, if that or the world ends first.
-func showJournal(x *exchange) error {
-	wanted, err := integerParameter(x.query, "total", 0, 0, math.MaxInt64)
-	if err != nil {
-		return err
+// showJournal answers with the requests in the journal whose ids are above the
+// parameter after, one request a line. With the parameter total, it first waits
+// until that many requests have been recorded, for up to maxWait. The answer may
+// have fewer, if that or the world ends first.
+func showJournal(x *exchange) (answer, error) {
+	after := x.query.integer("after", 0, 0, math.MaxInt64)
+	total := x.query.integer("total", 0, 0, math.MaxInt64)
+	if x.query.err != nil {
+		return answer{}, x.query.err
 	}
-	reached, cancel := x.world.journal.await(wanted)
+	reached, cancel := x.world.journal.await(total)
 	defer cancel()
-	if err := x.wait(maxWait, reached); err != nil {
-		return err
+	select {
+	case <-reached: // also for a client that has closed its sending half
+	default:
+		if err := x.wait(maxWait, reached); err != nil {
+			return answer{}, err
+		}
 	}
-	entries, total := x.world.journal.all()
+	entries, meta := x.world.journal.after(after)
 	body := []byte(`{"requests":[`)
 	for i, e := range entries {
 		if i > 0 {
 			body = append(body, ',')
 		}
 		body = append(body, '\n')
-		body = append(body, encodeJSON(e)...)
+		body = append(body, encodeJSON(e.readable(x.service.key))...)
 	}
-	body = fmt.Appendf(body, "\n],\"meta\":{\"total\":%d}}\n", total)
-	x.reply(200, "application/json", body)
-	return nil
+	body = append(body, "\n],\"meta\":"...)
+	body = append(body, encodeJSON(meta)...)
+	body = append(body, "}\n"...)
+	return answer{status: 200, contentType: "application/json", body: body}, nil
 }
 
 // clearJournal clears the journal.
-func clearJournal(x *exchange) error {
+func clearJournal(x *exchange) (answer, error) {
 	x.world.journal.clear()
-	x.reply(204, "", nil)
-	return nil
+	return answer{status: 204}, nil
 }
 
 var (
@@ -674,190 +651,71 @@ var (
 )
 
 // static returns an operation that answers with this body.
-func static(contentType string, body []byte) func(*exchange) error {
-	return func(x *exchange) error {
-		x.reply(200, contentType, body)
-		return nil
-	}
+func static(contentType string, body []byte) func(*exchange) (answer, error) {
+	a := answer{status: 200, contentType: contentType, body: body}
+	return func(*exchange) (answer, error) { return a, nil }
 }
 
-// finish waits for the answer-delay, alters the answer as the fault requires,
-// records the request, and sends the answer. It records first, so that a client
-// that has its answer finds its request in the journal.
-func (x *exchange) finish() {
-	if err := x.wait(x.fault.answerDelay, x.faultEnded); err != nil {
-		x.fail(err)
-	}
-	kind := faultKinds[x.fault.Code]
-	if kind.alter != nil && !x.dropped {
-		kind.alter(x)
-	}
-	x.record()
-	x.deliver(kind)
-	if x.dropped {
-		panic(http.ErrAbortHandler) // closes the connection; net/http logs nothing
-	}
-}
-
-// faultKind is how a fault with one of faultCodes works.
-type faultKind struct {
-	// noOperation means that the operation is skipped and no answer is sent.
-	noOperation bool
-	// alter, if it is not nil, changes or drops the answer before it is recorded.
-	alter func(*exchange)
-	// send sends the body. If it is nil, the body is sent at once. The body is nil
-	// for HEAD and if the answer is dropped: even then, a stall has to wait, and
-	// rst has to reset the connection.
-	send func(x *exchange, body []byte)
-}
-
-// faultKinds has each of faultCodes. A fault with a status or without a code has
-// the zero faultKind.
-var faultKinds = map[string]faultKind{
-	faultHangup:   {noOperation: true},
-	faultRST:      {noOperation: true, send: (*exchange).resetConnection},
-	faultLost:     {alter: (*exchange).drop},
-	faultTruncate: {alter: (*exchange).dropUnlessHalf, send: (*exchange).sendHalf},
-	faultStall:    {alter: (*exchange).dropUnlessHalf, send: (*exchange).stall},
-	faultDrip:     {send: (*exchange).drip},
-	faultHTML:     {alter: (*exchange).replyAsGateway},
-}
-
-// dropUnlessHalf drops the answer if its body is too short to be halved, or is
-// not sent because the method is HEAD.
-func (x *exchange) dropUnlessHalf() {
-	if x.r.Method == "HEAD" || len(x.answer) < 2 {
-		x.drop()
-	}
-}
-
-// replyAsGateway replaces the answer, and the headers of the operation, with
-// those of a gateway that cannot reach the service.
-func (x *exchange) replyAsGateway() {
-	maps.DeleteFunc(x.w.Header(), func(name string, _ []string) bool {
-		return name != "Preference-Applied" && !strings.HasPrefix(name, "Access-Control-")
-	})
-	x.reply(502, "text/html", []byte(gatewayPage))
-}
-
-const gatewayPage = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
-
-// deliver sends the answer, unless it is dropped.
-func (x *exchange) deliver(kind faultKind) {
-	var body []byte
-	if !x.dropped {
-		// Without a Content-Length, net/http would send a body over 2 KiB in chunks.
-		x.w.Header().Set("Content-Length", strconv.Itoa(len(x.answer)))
-		x.w.WriteHeader(x.status)
-		if x.r.Method != "HEAD" {
-			body = x.answer
-		}
-	}
-	if kind.send != nil {
-		kind.send(x, body)
-	} else if len(body) > 0 { // for a dropped answer, even an empty Write would begin a 200
-		x.w.Write(body)
-	}
-}
-
-// sendHalf sends half of the body. As that is less than its Content-Length,
-// net/http then closes the connection.
-func (x *exchange) sendHalf(body []byte) {
-	x.writeNow(body[:len(body)/2])
-}
-
-// stall sends half of the body, and lets the client wait for the rest before
-// the connection is closed.
-func (x *exchange) stall(body []byte) {
-	x.sendHalf(body)
-	x.wait(maxWait, x.faultEnded)
-}
-
-// drip sends the body in dripPieces pieces, one every dripInterval. Once the
-// fault, the world or the process has ended, it sends the rest without delay.
-func (x *exchange) drip(body []byte) {
-	pieces := min(dripPieces, len(body)) // so that no piece is empty
-	for i := range pieces {
-		if i > 0 && x.wait(dripInterval, x.faultEnded) != nil {
-			return
-		}
-		x.writeNow(body[len(body)*i/pieces : len(body)*(i+1)/pieces])
-	}
-}
-
-// writeNow sends a part of the body without a delay.
-func (x *exchange) writeNow(part []byte) {
-	if len(part) > 0 {
-		x.w.Write(part)
-		http.NewResponseController(x.w).Flush()
-	}
-}
-
-// resetConnection closes the connection with a TCP RST, and sends no body.
-func (x *exchange) resetConnection([]byte) {
-	conn, _, err := http.NewResponseController(x.w).Hijack()
-	if err != nil {
-		return // finish closes the connection in the usual way
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		tcp.SetLinger(0) // discards unsent data, and makes Close send a RST
-	}
-	conn.Close()
+// noIcon answers a browser, which asks for an icon by itself.
+func noIcon(*exchange) (answer, error) {
+	return answer{status: 204}, nil
 }
 
 // record adds the request to the journal, and logs it on one line.
-func (x *exchange) record() {
+func (x *exchange) record(a answer) {
 	if !x.isRecorded() {
 		return
 	}
-	status := x.status
-	if x.dropped {
-		status = 0
-	}
 	e := entry{
-		Time:    timestamp{x.arrived},
-		Method:  x.r.Method,
-		URL:     x.r.RequestURI,
-		Headers: x.recordedHeaders(),
-		Body:    string(x.body),
-		Status:  status,
-		Seconds: math.Round(time.Since(x.arrived).Seconds()*1000) / 1000,
-		Answer:  string(x.answer[:min(len(x.answer), maxAnswer)]),
-		Error:   x.reason,
-		Fault:   x.fault.String(),
-		Ignored: x.ignored,
+		Time:          timestamp{x.arrived},
+		Method:        x.r.Method,
+		URL:           x.r.RequestURI,
+		Headers:       headers(x.r.Header),
+		Body:          string(x.body),
+		Status:        a.status,
+		Seconds:       math.Round(time.Since(x.arrived).Seconds()*1000) / 1000,
+		AnswerHeaders: headers(x.w.Header()),
+		Answer:        string(a.body[:min(len(a.body), maxAnswer)]),
+		Error:         a.problem,
+		Ignored:       x.ignored,
+
+		host:             x.r.Host,
+		transferEncoding: x.r.TransferEncoding,
+	}
+	applied := x.fault.faultParameters
+	if applied != (faultParameters{}) {
+		e.Fault = &applied
 	}
 	x.world.journal.add(e)
 
 	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
-		return
+		return // before the attributes are made
 	}
 	attrs := []any{"method", e.Method, "url", e.URL, "status", e.Status}
 	if e.Error != "" {
 		attrs = append(attrs, "error", e.Error)
 	}
-	if e.Fault != "" {
+	if e.Fault != nil {
 		attrs = append(attrs, "fault", e.Fault)
 	}
 	x.service.log.Info("request", attrs...)
 }
 
-// recordedHeaders returns the headers of the request as net/http has them, with
-// the key hidden in Authorization.
-func (x *exchange) recordedHeaders() map[string]string {
-	headers := make(map[string]string, len(x.r.Header)+1)
-	for name, values := range x.r.Header {
-		headers[name] = strings.Join(values, ", ")
+// send sends the answer, or closes the connection if its status is 0.
+func (x *exchange) send(a answer) {
+	var body []byte
+	if a.status != 0 {
+		x.w.WriteHeader(a.status)
+		if x.r.Method != "HEAD" {
+			body = a.body
+		}
 	}
-	if authorization, ok := headers["Authorization"]; ok {
-		headers["Authorization"] = hideKey(authorization, x.service.key)
+	if x.fault.kind.send != nil {
+		x.fault.kind.send(x.w, body, x.hold)
+	} else if len(body) > 0 { // for a dropped answer, even an empty Write would begin a 200
+		x.w.Write(body)
 	}
-	// net/http has moved these two out of the headers.
-	if x.r.Host != "" {
-		headers["Host"] = x.r.Host
+	if a.status == 0 {
+		panic(http.ErrAbortHandler) // closes the connection; net/http logs nothing
 	}
-	if x.r.TransferEncoding != nil {
-		headers["Transfer-Encoding"] = strings.Join(x.r.TransferEncoding, ", ")
-	}
-	return headers
 }

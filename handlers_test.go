@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,31 +103,6 @@ func TestListPets(t *testing.T) {
 	empty.do(t, "GET /v1/pets?status=sold", "").want(t, 200, "[]")
 }
 
-// The Links lead through all pets.
-func TestFollowLinks(t *testing.T) {
-	s := start(t, manyPets(150)...)
-	var ids []int64
-	for target := "/v1/pets?limit=7"; target != ""; {
-		r := s.do(t, "GET "+target, "")
-		ids = append(ids, r.ids(t)...)
-		next := strings.TrimPrefix(r.header.Get("Link"), "<")
-		target, _, _ = strings.Cut(next, ">")
-	}
-	equal(t, "the ids on all pages", ids, numbers(1, 150, 1))
-}
-
-// A page is not bounded in bytes, and is not sent in chunks.
-func TestLongPage(t *testing.T) {
-	var added, listed []string
-	for id := range 100 {
-		pet := fmt.Sprintf(`"name":"%s","categoryId":1}`, strings.Repeat("x", 60_000))
-		added = append(added, "{"+pet)
-		listed = append(listed, fmt.Sprintf(`{"id":%d,`, id+1)+pet)
-	}
-	s := start(t, added...)
-	s.do(t, "GET /v1/pets?limit=100", "").want(t, 200, array(listed...))
-}
-
 // A parameter that is not allowed is a 400 that says what was given and what is
 // allowed.
 func TestListPetsRefuses(t *testing.T) {
@@ -182,49 +158,30 @@ func TestListPetsRefuses(t *testing.T) {
 // The 201 has the pet with its id, and the path of the pet.
 func TestCreatePet(t *testing.T) {
 	s := start(t)
-	for i, tt := range []struct{ name, body, pet string }{
-		{"all members", newRex, `"name":"Rex","categoryId":7,"status":"sold"`},
-		{"no status", newIda, `"name":"Ida","categoryId":2`},
+	for i, tt := range []struct{ body, pet string }{
+		{newRex, `"name":"Rex","categoryId":7,"status":"sold"`},
+		{newIda, `"name":"Ida","categoryId":2`},
+		{"\t{ \"status\":\"pending\",\n\"categoryId\":-0,\"name\":\"\"} ", `"name":"","categoryId":0,"status":"pending"`},
+		{`{"name":"a","categoryId":9223372036854775807}`, `"name":"a","categoryId":9223372036854775807`},
+		{`{"name":"a","categoryId":-9223372036854775808}`, `"name":"a","categoryId":-9223372036854775808`},
+
+		// Unknown members are ignored, and the last of duplicate members wins.
+		{`{"id":77,"x":null,"name":"a","categoryId":1,"Name":5,"STATUS":"x"}`, `"name":"a","categoryId":1`},
+		{`{"name":5,"name":"a","categoryId":"x","categoryId":1}`, `"name":"a","categoryId":1`},
+
+		// A lone surrogate becomes U+FFFD.
 		{
-			"white space and order",
-			" { \"status\" : \"pending\",\n\t\"categoryId\" : -0 , \"name\" : \"\" }\r\n",
-			`"name":"","categoryId":0,"status":"pending"`,
-		},
-		{
-			"largest categoryId",
-			`{"name":"a","categoryId":9223372036854775807}`,
-			`"name":"a","categoryId":9223372036854775807`,
-		},
-		{
-			"smallest categoryId",
-			`{"name":"a","categoryId":-9223372036854775808}`,
-			`"name":"a","categoryId":-9223372036854775808`,
-		},
-		{
-			"unknown members",
-			`{"id":77,"x":null,"name":"a","categoryId":1,"Name":5,"STATUS":"x","y":{"name":[]}}`,
-			`"name":"a","categoryId":1`,
-		},
-		{
-			"duplicate members, of which the last wins",
-			`{"name":5,"name":"a","categoryId":"x","categoryId":1}`,
-			`"name":"a","categoryId":1`,
-		},
-		{
-			"escapes",
 			`{"n\u0061me":"\u003c&\/\ud83d\uDE00😀>\u0000\n\"\\","categoryId":1}`,
 			`"name":"<&/😀😀>\u0000\n\"\\","categoryId":1`,
 		},
-		{"lone surrogate", `{"name":"\ud800","categoryId":1}`, `"name":"` + "\ufffd" + `","categoryId":1`},
+		{`{"name":"\ud800","categoryId":1}`, `"name":"` + "\ufffd" + `","categoryId":1`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			pet := fmt.Sprintf(`{"id":%d,%s}`, i+1, tt.pet)
-			path := fmt.Sprint("/v1/pets/", i+1)
-			r := s.do(t, "POST /v1/pets", tt.body)
-			r.want(t, 201, pet)
-			r.wantHeader(t, "Location", path)
-			s.do(t, "GET "+path, "").want(t, 200, pet)
-		})
+		pet := fmt.Sprintf(`{"id":%d,%s}`, i+1, tt.pet)
+		path := fmt.Sprint("/v1/pets/", i+1)
+		r := s.do(t, "POST /v1/pets", tt.body)
+		r.want(t, 201, pet)
+		r.wantHeader(t, "Location", path)
+		s.do(t, "GET "+path, "").want(t, 200, pet)
 	}
 }
 
@@ -236,35 +193,21 @@ func TestCreatePetRefuses(t *testing.T) {
 		wantObject = `; it must be a JSON object, such as {"name":"Rex","categoryId":7}`
 		wantStatus = "; it must be available, pending or sold"
 		wantInt    = "; it must be an integer"
+		wantInt64  = " from -9223372036854775808 to 9223372036854775807"
+		notJSON    = "the body is not JSON: "
 	)
 	for _, tt := range []struct{ body, message string }{
 		{"", "the body is empty" + wantObject},
-		{" ", "the body is empty" + wantObject},
 		{" null ", "the body is null" + wantObject},
 		{"[]", "the body is []" + wantObject},
-		{"5", "the body is 5" + wantObject},
-		{`"Rex"`, `the body is "Rex"` + wantObject},
-		{
-			`{"name":"a"`,
-			"the body is not JSON: unexpected end of JSON input, at byte 11" + wantObject,
-		},
-		{
-			newIda + "{}",
-			"the body is not JSON: invalid character '{' after top-level value, at byte 30" + wantObject,
-		},
-		{
-			"{'name':1}",
-			`the body is not JSON: invalid character '\'' looking for beginning of object key string, ` +
-				"at byte 2" + wantObject,
-		},
+		{`{"name":"a"`, notJSON + "unexpected end of JSON input, at byte 11" + wantObject},
+		{newIda + "{}", notJSON + "invalid character '{' after top-level value, at byte 30" + wantObject},
 		{`{"name":"","categoryId":1,"x":"` + "\xff\"}", "the body is not valid UTF-8"},
-		{"\xff", "the body is not valid UTF-8"},
 
 		{"{}", "name is missing; it must be a string"},
 		{`{"Name":"a","NAME":"a","categoryId":1}`, "name is missing; it must be a string"},
 		{`{"name":5,"categoryId":1}`, "name is 5; it must be a string"},
 		{`{"name":null,"categoryId":1}`, "name is null; it must be a string"},
-		{`{"name":["a"],"categoryId":1}`, `name is ["a"]; it must be a string`},
 
 		{`{"name":"a"}`, "categoryId is missing" + wantInt},
 		{`{"name":"a","categoryid":1}`, "categoryId is missing" + wantInt},
@@ -272,12 +215,8 @@ func TestCreatePetRefuses(t *testing.T) {
 		{`{"name":"a","categoryId":1.0}`, "categoryId is 1.0" + wantInt},
 		{`{"name":"a","categoryId":1e3}`, "categoryId is 1e3" + wantInt},
 		{`{"name":"a","categoryId":"1"}`, `categoryId is "1"` + wantInt},
-		{`{"name":"a","categoryId":true}`, "categoryId is true" + wantInt},
-		{
-			`{"name":"a","categoryId":9223372036854775808}`,
-			"categoryId is 9223372036854775808; " +
-				"it must be an integer from -9223372036854775808 to 9223372036854775807",
-		},
+		{`{"name":"a","categoryId":9223372036854775808}`,
+			"categoryId is 9223372036854775808" + wantInt + wantInt64},
 
 		{`{"name":"a","categoryId":1,"status":"Sold"}`, "status is Sold" + wantStatus},
 		{`{"name":"a","categoryId":1,"status":""}`, "status is empty" + wantStatus},
@@ -294,50 +233,36 @@ func TestCreatePetRefuses(t *testing.T) {
 	s.do(t, "POST /v1/pets", newRex).want(t, 201, rex)
 }
 
-// A body whose headers say that it is not JSON in UTF-8 is refused. Where no body
-// is read as JSON, these headers do not matter.
+// A body whose headers say that it is not JSON in UTF-8 is refused. Without a body,
+// these headers do not matter.
 func TestMediaTypes(t *testing.T) {
 	s := start(t)
-	const (
-		wantType   = "; it must be application/json, in UTF-8"
-		wantCoding = "; it must be left out"
-	)
-	for _, tt := range []struct {
-		header  string
-		message string // of the Error, or empty if the body is accepted
-	}{
-		{"Content-Type: application/json", ""},
-		{`Content-Type: Application/JSON; Charset="UTF-8"; x=y`, ""},
-		{"Content-Type:", ""},
-		{"Content-Encoding: Identity", ""},
-
-		{"Content-Type: text/plain", "Content-Type is text/plain" + wantType},
-		{"Content-Type: application/jsonx", "Content-Type is application/jsonx" + wantType},
-		{
-			"Content-Type: application/json; charset=latin1",
-			"Content-Type is application/json; charset=latin1" + wantType,
-		},
-		{"Content-Type: application/json; =", "Content-Type is application/json; =" + wantType},
-		{"Content-Encoding: gzip", "Content-Encoding is gzip" + wantCoding},
+	for _, header := range []string{
+		"Content-Type: application/json", `Content-Type: Application/JSON; Charset="UTF-8"; x=y`,
+		"Content-Type:", "Content-Encoding: Identity",
 	} {
-		for _, request := range []string{"POST /v1/pets " + newIda, "POST /__admin/reset []"} {
-			method, rest, _ := strings.Cut(request, " ")
-			target, body, _ := strings.Cut(rest, " ")
-			r := s.do(t, method+" "+target, body, tt.header)
-			if tt.message != "" {
-				r.wantError(t, 415, "unsupported_media_type", tt.message)
-			} else if r.status >= 300 {
-				t.Errorf("%s: got %d %s, want success", r.request, r.status, r.body)
-			}
-		}
-		s.do(t, "POST /__admin/reset", "", tt.header).want(t, 204, "")
-		s.do(t, "GET /v1/pets", "", tt.header).want(t, 200, "[]")
+		s.do(t, "POST /__admin/reset", "[]", header).want(t, 204, "")
+		s.do(t, "POST /v1/pets", newRex, header).want(t, 201, rex)
 	}
-
-	for _, header := range []string{"Content-Type", "Content-Encoding"} {
-		twice := []string{header + ": identity", header + ": application/json"}
-		r := s.do(t, "POST /v1/pets", newIda, twice...)
-		r.wantError(t, 415, "unsupported_media_type", header+" is identity, application/json; ")
+	s.reset(t, "")
+	for _, header := range []string{
+		"Content-Type: text/plain", "Content-Type: application/jsonx", "Content-Type: application/json; =",
+		"Content-Type: application/json; charset=latin1", "Content-Type: application/json, a/b",
+		"Content-Encoding: gzip", "Content-Encoding: identity, gzip",
+	} {
+		name, value, _ := strings.Cut(header, ": ")
+		want := name + " is " + value + "; it must be application/json, in UTF-8 (curl sends that with --json)"
+		if name == "Content-Encoding" {
+			want = name + " is " + value + "; it must be left out"
+		}
+		first, second, _ := strings.Cut(header, ", ") // a list is sent as two headers
+		if second != "" {
+			second = name + ": " + second
+		}
+		s.do(t, "POST /v1/pets", newIda, first, second).wantError(t, 415, "unsupported_media_type", want)
+		s.do(t, "POST /__admin/reset", "[]", first, second).wantError(t, 415, "unsupported_media_type", want)
+		s.do(t, "POST /__admin/reset", "", header).want(t, 204, "")
+		s.do(t, "GET /v1/pets", "", header).want(t, 200, "[]")
 	}
 }
 
@@ -492,9 +417,6 @@ func TestKeyIsNeeded(t *testing.T) {
 	}
 	s.do(t, "GET /healthz", "", noKey).want(t, 200, `{"status":"ok"}`)
 	s.do(t, "GET /openapi.json", "", noKey).want(t, 200, strings.TrimSuffix(readFile(t, "api/openapi.json"), "\n"))
-	page := s.do(t, "GET /", "", noKey)
-	equal(t, "the page", page.body, readFile(t, "api/index.html"))
-	page.wantHeader(t, "Content-Type", "text/html; charset=utf-8")
 }
 
 // A page of any origin may read every answer, with the headers that it needs. A
@@ -523,7 +445,7 @@ func TestCORS(t *testing.T) {
 			"Authorization, Content-Type, Prefer, Petstore-Observer, *")
 		r.wantHeader(t, "Access-Control-Max-Age", "600")
 	}
-	s.wantFault(t, `"code":"503","matched":0,"applied":0`)
+	s.wantFault(t, `"code":"503","matched":0,"applied":0,"held":0`)
 }
 
 // The contract, section 7: errors.
@@ -573,10 +495,7 @@ func TestNoSuchMethod(t *testing.T) {
 
 // A route that another one would also match can be added.
 func TestAddedRoute(t *testing.T) {
-	addRoute(t, func(x *exchange) error {
-		x.replyJSON(200, []byte("1"))
-		return nil
-	})
+	addRoute(t, func(*exchange) (answer, error) { return jsonAnswer(200, []byte("1")), nil })
 	s := start(t, newRex)
 	s.do(t, "GET /v1/pets/added", "").want(t, 200, "1")
 	r := s.do(t, "POST /v1/pets/added", "")
@@ -626,47 +545,26 @@ func TestErrorOrder(t *testing.T) {
 // details.
 func TestBug(t *testing.T) {
 	secret := errors.New("open /secret: permission denied")
-	for _, tt := range []struct {
-		name    string
-		do      func(*exchange) error
-		status  int
-		code    string
-		message string
-		log     string // a regular expression
+	for name, tt := range map[string]struct {
+		do  func(*exchange) (answer, error)
+		log string // a regular expression
 	}{
-		{
-			name: "error",
-			do: func(x *exchange) error {
-				x.reply(201, "text/plain", []byte("half"))
-				return secret
-			},
-			status:  500,
-			code:    "internal_server_error",
-			message: "the service has a bug; its log has the details",
-			log:     `^time=\S+ level=ERROR msg=bug error="open /secret: permission denied" method=GET url=/v1/pets/added\?x\n$`,
+		"error": {
+			func(*exchange) (answer, error) { return jsonAnswer(201, []byte("1")), secret },
+			`error="open /secret: permission denied"`,
 		},
-		{
-			name:    "panic",
-			do:      func(*exchange) error { panic(secret) },
-			status:  500,
-			code:    "internal_server_error",
-			message: "the service has a bug; its log has the details",
-			log:     `^time=\S+ level=ERROR msg=bug error="panic: open /secret: permission denied\\n.*TestBug.*" method=GET url=/v1/pets/added\?x\n$`,
-		},
-		{
-			name:    "an Error with more words",
-			do:      func(*exchange) error { return fmt.Errorf("pet 3: %w", newError(507, "it is full")) },
-			status:  507,
-			code:    "insufficient_storage",
-			message: "pet 3: it is full",
-			log:     "^$",
+		"panic": {
+			func(*exchange) (answer, error) { panic(secret) },
+			`error="panic: open /secret: permission denied\\n.*TestBug.*"`,
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			addRoute(t, tt.do)
 			s := start(t)
-			s.do(t, "GET /v1/pets/added?x", "").wantError(t, tt.status, tt.code, tt.message)
-			matches(t, "the log", s.log.take(), tt.log)
+			const message = "the service has a bug; its log has the details"
+			s.do(t, "GET /v1/pets/added", "").wantError(t, 500, "internal_server_error", message)
+			matches(t, "the log", s.log.take(),
+				`^time=\S+ level=ERROR msg=bug `+tt.log+` method=GET url=/v1/pets/added\n$`)
 			s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 		})
 	}
@@ -696,87 +594,71 @@ func TestFullStore(t *testing.T) {
 
 // Faults for one request.
 
-// What a fault makes of a request, whether it is set by Prefer or stands. Rex is
-// in the store.
+// What a fault makes of a request, whether Prefer sets it or it stands. Rex is in
+// the store.
 func TestFaultCodes(t *testing.T) {
-	const (
-		refused = "name is missing; it must be a string"
-		gateway = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
-	)
+	const gateway = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
+	const nameless = "name is missing; it must be a string"
 	list := array(rex) + "\n"
+	added := ida + "\n"
+	refused := errorText(400, "invalid_body", nameless) + "\n"
 	teapot := errorText(418, "im_a_teapot", simulated) + "\n"
-	nameless := errorText(400, "invalid_body", refused) + "\n"
 	for _, tt := range []struct {
-		code    string
-		request string // create, refused create, or HEAD
-		status  int    // 0 if there is no response
-		body    string
-		err     error
-		held    bool   // whether the client waits for the end of the body until the fault ends
-		created bool   // whether Ida is in the store
-		answer  string // in the journal
+		code, request string
+		status        int    // 0 if there is no answer
+		body          string // as far as it comes
+		err           error
+		held          bool   // whether the client waits until the fault ends
+		added         bool   // whether Ida is in the store
+		answer        string // in the journal
+		problem       string // the error in the journal
 	}{
-		{code: "418", request: "create", status: 418, body: teapot, answer: teapot},
-		{code: "hangup", request: "create", err: io.EOF},
-		{code: "rst", request: "create", err: syscall.ECONNRESET},
-		{code: "lost", request: "create", err: io.EOF, created: true, answer: ida + "\n"},
-		{
-			code: "truncate", request: "create", status: 201, body: half(ida + "\n"),
-			err: io.ErrUnexpectedEOF, created: true, answer: ida + "\n",
-		},
-		{
-			code: "stall", request: "create", status: 201, body: half(ida + "\n"),
-			err: io.ErrUnexpectedEOF, held: true, created: true, answer: ida + "\n",
-		},
-		{
-			code: "drip", request: "create", status: 201, body: ida + "\n",
-			held: true, created: true, answer: ida + "\n",
-		},
-		{code: "html", request: "create", status: 502, body: gateway, created: true, answer: gateway},
+		{"418", "create", 418, teapot, nil, false, false, teapot, simulated},
+		{"hangup", "create", 0, "", io.EOF, false, false, "", ""},
+		{"rst", "create", 0, "", syscall.ECONNRESET, false, false, "", ""},
+		{"lost", "create", 0, "", io.EOF, false, true, added, ""},
+		{"truncate", "create", 201, half(added), io.ErrUnexpectedEOF, false, true, added, ""},
+		{"stall", "create", 201, half(added), io.ErrUnexpectedEOF, true, true, added, ""},
+		{"drip", "create", 201, added, nil, true, true, added, ""},
+		{"html", "create", 502, gateway, nil, false, true, gateway, ""},
 
-		{code: "418", request: "refused create", status: 418, body: teapot, answer: teapot},
-		{code: "lost", request: "refused create", err: io.EOF, answer: nameless},
-		{
-			code: "truncate", request: "refused create", status: 400, body: half(nameless),
-			err: io.ErrUnexpectedEOF, answer: nameless,
-		},
-		{
-			code: "drip", request: "refused create", status: 400, body: nameless,
-			held: true, answer: nameless,
-		},
+		{"418", "refused create", 418, teapot, nil, false, false, teapot, simulated},
+		{"lost", "refused create", 0, "", io.EOF, false, false, refused, nameless},
+		{"truncate", "refused create", 400, half(refused), io.ErrUnexpectedEOF, false, false, refused, nameless},
+		{"html", "refused create", 502, gateway, nil, false, false, gateway, nameless},
 
-		{code: "418", request: "HEAD", status: 418, answer: teapot},
-		{code: "rst", request: "HEAD", err: syscall.ECONNRESET},
-		{code: "truncate", request: "HEAD", err: io.EOF, answer: list},
-		{code: "stall", request: "HEAD", err: io.EOF, held: true, answer: list},
-		{code: "drip", request: "HEAD", status: 200, answer: list},
-		{code: "html", request: "HEAD", status: 502, answer: gateway},
+		{"418", "HEAD", 418, "", nil, false, false, teapot, simulated},
+		{"rst", "HEAD", 0, "", syscall.ECONNRESET, false, false, "", ""},
+		{"truncate", "HEAD", 0, "", io.EOF, false, false, list, ""},
+		{"stall", "HEAD", 0, "", io.EOF, true, false, list, ""},
+		{"drip", "HEAD", 200, "", nil, false, false, list, ""},
+		{"html", "HEAD", 502, "", nil, false, false, gateway, ""},
 	} {
-		requests := map[string][]string{
-			"create":         {"POST /v1/pets", newIda},
-			"refused create": {"POST /v1/pets", "{}"},
-			"HEAD":           {"HEAD /v1/pets", ""},
-		}
-		for _, by := range []string{"Prefer", "standing fault"} {
-			t.Run(tt.code+"/"+tt.request+"/"+by, func(t *testing.T) {
+		for _, prefer := range []string{"", "Prefer: code=" + tt.code} {
+			t.Run(tt.code+"/"+tt.request+"/"+prefer, func(t *testing.T) {
 				s := start(t, newRex)
-				prefer := "Prefer: code=" + tt.code
-				if by == "standing fault" {
+				if prefer == "" {
 					s.setFault(t, "code="+tt.code)
-					prefer = ""
 				}
-				request := requests[tt.request]
-				pending := s.send(t, request[0], request[1], prefer)
+				var p pending
+				switch tt.request {
+				case "create":
+					p = s.send(t, "POST /v1/pets", newIda, prefer)
+				case "refused create":
+					p = s.send(t, "POST /v1/pets", "{}", prefer)
+				case "HEAD":
+					p = s.send(t, "HEAD /v1/pets", "", prefer)
+				}
 				e := s.journal(t, 1)[0]
 				if tt.held && prefer == "" {
-					s.waitHeld(t, 1)
+					s.waitFault(t, `"held":1`)
 				}
-				pets := len(s.do(t, "GET /v1/pets", "", observer).ids(t))
+				equal(t, "Ida was added", s.has(t, ida), tt.added)
 				if tt.held {
 					s.reset(t, "")
 				}
 
-				r := pending.wait()
+				r := p.wait()
 				equal(t, "status", r.status, tt.status)
 				equal(t, "body", r.body, tt.body)
 				if !errors.Is(r.err, tt.err) {
@@ -785,20 +667,10 @@ func TestFaultCodes(t *testing.T) {
 				if tt.status != 0 {
 					r.wantHeader(t, "Preference-Applied", strings.TrimPrefix(prefer, "Prefer: "))
 				}
-				equal(t, "Ida was added", pets == 2, tt.created)
 				equal(t, "status in the journal", e.Status, tt.status)
 				equal(t, "answer in the journal", e.Answer, tt.answer)
-				equal(t, "fault in the journal", e.Fault, "code="+tt.code)
-				problem := ""
-				switch tt.answer {
-				case teapot:
-					problem = simulated
-				case nameless:
-					problem = refused
-				}
-				if tt.code != "html" {
-					equal(t, "error in the journal", e.Error, problem)
-				}
+				equal(t, "error in the journal", e.Error, tt.problem)
+				equal(t, "fault in the journal", e.Fault, map[string]string{"code": tt.code})
 			})
 		}
 	}
@@ -857,32 +729,24 @@ func TestGatewayHeaders(t *testing.T) {
 // confirmed.
 func TestPrefer(t *testing.T) {
 	s := start(t)
-	for _, tt := range []struct {
-		headers []string
-		applied string
-	}{
-		{[]string{"code=418"}, "code=418"},
-		{[]string{` CODE = "418"	; delay="0"`}, "code=418, delay=0"},
-		{[]string{",;=,code=418,;"}, "code=418"},
-		{[]string{"code=418, code=500"}, "code=418"},
-		{[]string{"code=418,lost"}, "code=418"},
-		{[]string{`code="418,500"`}, "code=418"},
-		{[]string{"wait=1", "code=418"}, "code=418"},
-		{[]string{"retry-after=0;answer-delay=.0;delay=0.0;code=418"}, "code=418, delay=0.0, answer-delay=.0, retry-after=0"},
-		{[]string{"answer-delay=0"}, "answer-delay=0"},
-		{[]string{"delay=0, retry-after=5"}, "delay=0"},
-		{[]string{"wait=x, respond-async, skip=x, operation=x, times=x"}, ""},
-		{[]string{"retry-after=x"}, ""},
-		{[]string{""}, ""},
+	for _, tt := range []struct{ prefer, applied string }{
+		{"code=418", "code=418"},
+		{` CODE = "418"	; delay="0"`, "code=418, delay=0"},
+		{",;=,code=418,;", "code=418"},
+		{"code=418, code=500", "code=418"},
+		{"code=418,lost", "code=418"},
+		{`code="418,500"`, "code=418"},
+		{"answer-delay=.0;delay=0.0;retry-after=0;code=418", "code=418, delay=0.0, answer-delay=.0, retry-after=0"},
+		{"answer-delay=0", "answer-delay=0"},
+		{"delay=0, retry-after=5", "delay=0"},
+		{"wait=x, respond-async, skip=x, operation=x, times=x", ""},
+		{"retry-after=x", ""},
+		{"", ""},
 	} {
-		var headers []string
-		for _, header := range tt.headers {
-			headers = append(headers, "Prefer: "+header)
-		}
-		r := s.do(t, "GET /v1/pets", "", headers...)
+		r := s.do(t, "GET /v1/pets", "", "Prefer: wait=1", "Prefer: "+tt.prefer)
 		r.wantHeader(t, "Preference-Applied", tt.applied)
 		if strings.Contains(tt.applied, "418") {
-			equal(t, r.request+": status", r.status, 418)
+			r.wantError(t, 418, "im_a_teapot", simulated)
 		} else {
 			r.want(t, 200, "[]")
 		}
@@ -955,25 +819,20 @@ func TestPreferIsReleased(t *testing.T) {
 	}
 }
 
-// The half of a stall is sent at once, and nothing more.
+// The half of a stall is sent at once.
 func TestStallSendsHalf(t *testing.T) {
 	s := start(t)
-	c := s.dial(t)
-	c.write("GET /v1/pets HTTP/1.1\nHost: petstore\nAuthorization: Bearer " + testKey + "\nPrefer: code=stall\n\n")
+	c := s.sendRaw(t, "GET /v1/pets", "Prefer: code=stall")
 	resp, err := http.ReadResponse(c.in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	half := make([]byte, 1)
-	if _, err := io.ReadFull(resp.Body, half); err != nil {
-		t.Fatal(err)
-	}
-	equal(t, "the first half of []", string(half), "[")
+	begin := make([]byte, 1)
+	io.ReadFull(resp.Body, begin)
+	equal(t, "the first half of []", string(begin), "[")
 	s.reset(t, "")
 	rest, err := io.ReadAll(resp.Body)
-	if len(rest) > 0 || err != io.ErrUnexpectedEOF {
-		t.Errorf("after the half: got %q and the error %v", rest, err)
-	}
+	equal(t, "the rest", fmt.Sprint(string(rest), err), "unexpected EOF")
 }
 
 // A drip sends ten pieces, one a second, or one for each byte of a shorter body.
@@ -991,11 +850,8 @@ func TestDrip(t *testing.T) {
 		t.Run(fmt.Sprint(len(tt.pieces), " pieces"), func(t *testing.T) {
 			t.Parallel()
 			w := &pieceRecorder{ResponseRecorder: httptest.NewRecorder()}
-			r := httptest.NewRequest("GET", "/v1/pets", nil)
-			r.Header.Set("Authorization", "Bearer "+testKey)
-			r.Header.Set("Prefer", "code=drip")
 			begin := time.Now()
-			testHandler(t, tt.pets...).ServeHTTP(w, r)
+			testHandler(t, tt.pets...).ServeHTTP(w, newRequest("GET", "/v1/pets", "", "code=drip"))
 			equal(t, "the pieces", w.pieces, tt.pieces)
 			least := time.Duration(len(tt.pieces)-1) * time.Second
 			if took := time.Since(begin); took < least {
@@ -1020,18 +876,16 @@ func (w *pieceRecorder) Flush() {
 // sent its next request already.
 func TestRST(t *testing.T) {
 	s := start(t)
-	plain := "GET /v1/pets HTTP/1.1\nHost: petstore\nAuthorization: Bearer " + testKey + "\n"
-	rst := plain + "Prefer: code=rst\n\n"
-	plain += "\n"
-	for name, sent := range map[string][]string{
-		"kept alive": {plain, rst},
-		"pipelined":  {plain, rst + plain},
-		"HTTP/1.0":   {plain, strings.Replace(rst, "HTTP/1.1", "HTTP/1.0", 1)},
+	const get = "GET /v1/pets HTTP/1.1\nHost: petstore\nAuthorization: Bearer " + testKey + "\n"
+	const rst = get + "Prefer: code=rst\n\n"
+	for name, next := range map[string]string{
+		"kept alive": rst,
+		"pipelined":  rst + get + "\n",
+		"HTTP/1.0":   strings.Replace(rst, "1.1", "1.0", 1),
 	} {
-		c := s.dial(t)
-		c.write(sent[0])
+		c := s.sendRaw(t, "GET /v1/pets", "Prefer: delay=0")
 		c.read("GET").want(t, 200, "[]")
-		c.write(sent[1])
+		c.write(next)
 		if r := c.read("GET"); !errors.Is(r.err, syscall.ECONNRESET) {
 			t.Errorf("%s: got %d and the error %v, want a reset", name, r.status, r.err)
 		}
@@ -1046,18 +900,12 @@ func TestRSTWithoutConnection(t *testing.T) {
 			t.Errorf("the handler ended with %v, want %v", v, http.ErrAbortHandler)
 		}
 	}()
-	r := httptest.NewRequest("GET", "/v1/pets", nil)
-	r.Header.Set("Authorization", "Bearer "+testKey)
-	r.Header.Set("Prefer", "code=rst")
-	testHandler(t).ServeHTTP(httptest.NewRecorder(), r)
+	testHandler(t).ServeHTTP(httptest.NewRecorder(), newRequest("GET", "/v1/pets", "", "code=rst"))
 }
 
 // An answer without a body has no half to send.
 func TestFaultsWithoutBody(t *testing.T) {
-	addRoute(t, func(x *exchange) error {
-		x.reply(200, "", nil)
-		return nil
-	})
+	addRoute(t, func(*exchange) (answer, error) { return answer{status: 200}, nil })
 	s := start(t)
 	r := s.send(t, "GET /v1/pets/added", "", "Prefer: code=truncate").wait()
 	if !errors.Is(r.err, io.EOF) {
@@ -1066,54 +914,53 @@ func TestFaultsWithoutBody(t *testing.T) {
 	s.do(t, "GET /v1/pets/added", "", "Prefer: code=drip").want(t, 200, "")
 }
 
-// A client that leaves during a delay or -latency has added no pet. One that
-// leaves during an answer-delay has. The journal is in the order of the answers.
+// A client that leaves during -latency or a delay has added no pet. One that
+// leaves during an answer-delay has.
 func TestClientLeaves(t *testing.T) {
-	s := program(t, "-latency", "30s")
 	for _, tt := range []struct {
-		fault  string
-		pets   int
-		answer string
+		latency, fault, counter string
+		answer                  string // in the journal
 	}{
-		{"delay=0", 0, ""}, // so the client leaves during -latency
-		{"delay=30", 0, ""},
+		{"30s", "delay=0", `"applied":1`, ""},
+		{"0s", "delay=30", `"held":1`, ""},
+		{"0s", "delay=30&code=html", `"held":1`, ""},
+		{"0s", "answer-delay=30&code=html", `"held":1`, rex + "\n"},
 	} {
-		s.reset(t, "")
+		s := program(t, "-latency", tt.latency)
 		s.setFault(t, tt.fault)
-		pending := s.send(t, "POST /v1/pets", newRex)
-		s.waitHeld(t, 1)
-		pending.leave()
-		checkLeft(t, s.journal(t, 1)[0], tt.answer)
-		equal(t, tt.fault+": pets", len(s.do(t, "GET /v1/pets", "", observer).ids(t)), tt.pets)
+		p := s.send(t, "POST /v1/pets", newRex)
+		s.waitFault(t, tt.counter)
+		p.leave()
+		e := s.journal(t, 1)[0]
+		equal(t, tt.fault+": status in the journal", e.Status, 0)
+		equal(t, tt.fault+": error in the journal", e.Error, clientLeft)
+		equal(t, tt.fault+": body in the journal", e.Body, newRex)
+		equal(t, tt.fault+": answer in the journal", e.Answer, tt.answer)
+		equal(t, tt.fault+": the pet was added", s.has(t, rex), tt.answer != "")
+		s.waitFault(t, `"held":0`)
 	}
 
-	s = start(t)
-	s.setFault(t, "delay=30&code=html&times=1")
-	slow := s.send(t, "POST /v1/pets?slow", newRex)
-	s.waitHeld(t, 1)
-	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-	slow.leave()
-	s.wantJournal(t, "GET /v1/pets 200", "POST /v1/pets?slow 0")
-	checkLeft(t, s.journal(t, 2)[1], "")
-
-	s.reset(t, "")
-	s.setFault(t, "answer-delay=30")
-	late := s.send(t, "POST /v1/pets", newRex)
-	eventually(t, "the pet is added", func() bool {
-		return len(s.do(t, "GET /v1/pets", "", observer).ids(t)) == 1
-	})
-	late.leave()
-	checkLeft(t, s.journal(t, 1)[0], rex+"\n")
-	s.do(t, "GET /v1/pets", "", observer).want(t, 200, array(rex))
+	// A client that leaves while its answer is sent ends the stall or the drip.
+	for _, code := range []string{"stall", "drip"} {
+		s := start(t, newRex)
+		s.setFault(t, "code="+code)
+		p := s.send(t, "GET /v1/pets", "")
+		s.waitFault(t, `"held":1`)
+		p.leave()
+		s.waitFault(t, `"held":0`)
+	}
 }
 
-// checkLeft checks the entry of a create whose client has left.
-func checkLeft(t *testing.T, e recorded, answer string) {
-	t.Helper()
-	equal(t, "status in the journal", e.Status, 0)
-	equal(t, "error in the journal", e.Error, clientLeft)
-	equal(t, "body in the journal", e.Body, newRex)
-	equal(t, "answer in the journal", e.Answer, answer)
+// The journal is in the order of the answers.
+func TestJournalOrder(t *testing.T) {
+	s := start(t)
+	s.setFault(t, "delay=30&times=1")
+	slow := s.send(t, "GET /v1/pets?slow", "")
+	s.waitFault(t, `"held":1`)
+	s.do(t, "GET /v1/pets?quick", "").want(t, 200, "[]")
+	s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
+	slow.wait().want(t, 200, "[]")
+	s.wantJournal(t, "GET /v1/pets?quick 200", "GET /v1/pets?slow 200")
 }
 
 // The standing fault.
@@ -1127,13 +974,13 @@ func TestStandingFault(t *testing.T) {
 	// A request with the wrong method is not a createPet. One that is refused before
 	// the fault is not counted.
 	s.setFault(t, "code=503&operation=createPet")
-	s.wantFault(t, `"code":"503","operation":"createPet","matched":0,"applied":0`)
+	s.wantFault(t, `"code":"503","operation":"createPet","matched":0,"applied":0,"held":0`)
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 	s.do(t, "BREW /v1/pets", "").wantError(t, 405, "method_not_allowed", "")
 	create("Prefer: code=1").wantError(t, 400, "invalid_parameter", "code is 1")
 	create(noKey).wantError(t, 401, "unauthorized", "")
 	create("Prefer: wait=1").wantError(t, 503, "service_unavailable", simulated)
-	s.wantFault(t, `"code":"503","operation":"createPet","matched":1,"applied":1`)
+	s.wantFault(t, `"code":"503","operation":"createPet","matched":1,"applied":1,"held":0`)
 
 	// A HEAD counts as a GET, and a request that is refused after the fault counts. A
 	// path that does not exist has no operation.
@@ -1142,18 +989,18 @@ func TestStandingFault(t *testing.T) {
 	s.do(t, "GET /v1/pets?limit=x", "").wantError(t, 400, "invalid_parameter", "limit")
 	s.do(t, "GET /v1/pets/", "").wantError(t, 404, "not_found", "")
 	s.do(t, "GET /v1/pets/1", "").wantError(t, 404, "not_found", "")
-	s.wantFault(t, `"delay":"0","operation":"listPets","matched":2,"applied":2`)
+	s.wantFault(t, `"delay":"0","operation":"listPets","matched":2,"applied":2,"held":0`)
 	s.setFault(t, "code=418&operation=getPet")
 	s.do(t, "GET /v1/pets/x", "").wantError(t, 418, "im_a_teapot", simulated)
 	s.do(t, "GET /v1/store/orders", "").wantError(t, 501, "not_implemented", "")
-	s.wantFault(t, `"code":"418","operation":"getPet","matched":1,"applied":1`)
+	s.wantFault(t, `"code":"418","operation":"getPet","matched":1,"applied":1,"held":0`)
 
 	// Without an operation, everything under /v1 matches. Two requests are let
 	// through, and the fault is applied to the next two. A fault of its own exempts a
 	// request.
 	s.setFault(t, "times=2&skip=2&code=503&retry-after=7&answer-delay=0.0")
 	parameters := `"code":"503","answer-delay":"0.0","retry-after":"7","skip":2,"times":2,`
-	s.wantFault(t, parameters+`"matched":0,"applied":0`)
+	s.wantFault(t, parameters+`"matched":0,"applied":0,"held":0`)
 	create().wantError(t, 400, "invalid_body", refused)
 	s.do(t, "GET /v1/nothing", "").wantError(t, 404, "not_found", "")
 	r := s.do(t, "GET /v1/nothing", "")
@@ -1164,11 +1011,11 @@ func TestStandingFault(t *testing.T) {
 	s.do(t, "GET /healthz", "").want(t, 200, `{"status":"ok"}`)
 	create().wantError(t, 503, "service_unavailable", simulated)
 	create().wantError(t, 400, "invalid_body", refused)
-	s.wantFault(t, parameters+`"matched":5,"applied":2`)
+	s.wantFault(t, parameters+`"matched":5,"applied":2,"held":0`)
 
 	// A PUT that is refused changes nothing.
 	s.do(t, "PUT /__admin/fault?code=x", "").wantError(t, 400, "invalid_parameter", "code is x")
-	s.wantFault(t, parameters+`"matched":5,"applied":2`)
+	s.wantFault(t, parameters+`"matched":5,"applied":2,"held":0`)
 	s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
 	s.wantFault(t, "")
 	s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
@@ -1180,7 +1027,7 @@ func TestFaultList(t *testing.T) {
 	s := start(t)
 	parameters := `"code":"503,lost,429","delay":"0","retry-after":"7","operation":"listPets","skip":1,"times":3,`
 	put := s.do(t, "PUT /__admin/fault?code=503,lost,429&skip=1&operation=listPets&retry-after=7&delay=0", "")
-	put.want(t, 200, "{"+parameters+`"matched":0,"applied":0}`)
+	put.want(t, 200, "{"+parameters+`"matched":0,"applied":0,"held":0}`)
 	s.do(t, "GET /v1/pets/1", "").wantError(t, 404, "not_found", "")
 	var statuses []int
 	for n := range 5 {
@@ -1191,18 +1038,23 @@ func TestFaultList(t *testing.T) {
 		}
 	}
 	equal(t, "the statuses", statuses, []int{200, 503, 0, 429, 200})
-	s.wantFault(t, parameters+`"matched":5,"applied":3`)
-	var faults []string
+	s.wantFault(t, parameters+`"matched":5,"applied":3,"held":0`)
+	var faults []map[string]string
 	for _, e := range s.journal(t, 6) {
 		faults = append(faults, e.Fault)
 	}
-	equal(t, "the faults in the journal", faults, []string{
-		"", "", "code=503, delay=0, retry-after=7", "code=lost, delay=0", "code=429, delay=0, retry-after=7", "",
+	equal(t, "the faults in the journal", faults, []map[string]string{
+		nil,
+		nil,
+		{"code": "503", "delay": "0", "retry-after": "7"},
+		{"code": "lost", "delay": "0"},
+		{"code": "429", "delay": "0", "retry-after": "7"},
+		nil,
 	})
 
 	// One status in a list is enough for a retry-after.
 	s.setFault(t, "code=lost,503&retry-after=9")
-	s.wantFault(t, `"code":"lost,503","retry-after":"9","times":2,"matched":0,"applied":0`)
+	s.wantFault(t, `"code":"lost,503","retry-after":"9","times":2,"matched":0,"applied":0,"held":0`)
 }
 
 // A fault that is not allowed is refused with a message that says what is.
@@ -1295,7 +1147,7 @@ func TestConcurrentFaults(t *testing.T) {
 		equal(t, tt.query+": answers by status", got, tt.want)
 		fault := call(h, "GET", "/__admin/fault", "").Body.String()
 		applied := clients*each - tt.want[200]
-		want := fmt.Sprintf(`"matched":%d,"applied":%d`, clients*each, applied)
+		want := fmt.Sprintf(`"matched":%d,"applied":%d,"held":0`, clients*each, applied)
 		if !strings.Contains(fault, want) {
 			t.Errorf("%s: got %s, want %s", tt.query, fault, want)
 		}
@@ -1307,7 +1159,7 @@ func TestConcurrentFaults(t *testing.T) {
 func TestConcurrentPuts(t *testing.T) {
 	h := testHandler(t)
 	concurrently(16, func(i int) {
-		want := fmt.Sprintf(`{"code":"503","times":%d,"matched":0,"applied":0}`+"\n", i+1)
+		want := fmt.Sprintf(`{"code":"503","times":%d,"matched":0,"applied":0,"held":0}`+"\n", i+1)
 		for range 100 {
 			got := call(h, "PUT", fmt.Sprint("/__admin/fault?code=503&times=", i+1), "").Body.String()
 			if got != want {
@@ -1348,37 +1200,15 @@ func TestRelease(t *testing.T) {
 			t.Run(tt.fault+"/"+end, func(t *testing.T) {
 				s := start(t, newRex)
 				s.setFault(t, tt.fault)
-				pending := s.send(t, "POST /v1/pets", newIda)
-				s.waitHeld(t, 1)
-				wantPets := []int64{1}
-				if tt.before {
-					wantPets = []int64{1, 2}
-					eventually(t, "Ida is added", func() bool {
-						return len(s.do(t, "GET /v1/pets", "", observer).ids(t)) == 2
-					})
-				}
-				equal(t, "the pets before the release", s.do(t, "GET /v1/pets", "", observer).ids(t), wantPets)
+				p := s.send(t, "POST /v1/pets", newIda)
+				s.waitFault(t, `"held":1`)
+				equal(t, "Ida is added before the release", s.has(t, ida), tt.before)
 				release(t, s)
-				r := pending.wait()
+				r := p.wait()
 				equal(t, "status", r.status, tt.status)
 				equal(t, "body", r.body, tt.body)
 			})
 		}
-	}
-}
-
-// The end of a fault releases all requests that it holds.
-func TestReleaseOfMany(t *testing.T) {
-	s := start(t)
-	s.setFault(t, "delay=30&answer-delay=30")
-	var all []pending
-	for range 100 {
-		all = append(all, s.send(t, "GET /v1/pets", ""))
-	}
-	s.waitHeld(t, 100)
-	s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
-	for _, p := range all {
-		p.wait().want(t, 200, "[]")
 	}
 }
 
@@ -1389,7 +1219,7 @@ func TestFaultBeforeLatency(t *testing.T) {
 	s := program(t, "-latency", "30s")
 	s.setFault(t, "code=418")
 	pending := s.send(t, "GET /v1/pets", "")
-	s.waitHeld(t, 1)
+	s.waitFault(t, `"applied":1`)
 	s.setFault(t, "code=503")
 	s.wantJournal(t)
 	s.reset(t, "")
@@ -1408,7 +1238,7 @@ func TestObserver(t *testing.T) {
 	s.do(t, "GET /v1/pets", "", observer, noKey).wantError(t, 401, "unauthorized", "")
 	s.do(t, "GET /healthz", "").want(t, 200, `{"status":"ok"}`)
 	s.do(t, "OPTIONS /v1/pets", "").want(t, 204, "")
-	s.wantFault(t, `"code":"503,hangup","times":2,"matched":0,"applied":0`)
+	s.wantFault(t, `"code":"503,hangup","times":2,"matched":0,"applied":0,"held":0`)
 	s.wantJournal(t)
 
 	// A request that is refused before the fault is not delayed.
@@ -1423,37 +1253,115 @@ func TestObserver(t *testing.T) {
 // The journal is a JSON object with a line for each request.
 func TestJournalFormat(t *testing.T) {
 	s := start(t)
-	s.do(t, "GET /__admin/requests", "").want(t, 200, "{\"requests\":[\n],\"meta\":{\"total\":0}}")
-	c := s.dial(t)
-	c.write("POST /v1/pets?%zz=%20 HTTP/1.1\nHost: petstore\nAuthorization: bearer  " + testKey + "\nx-a: 1\n" +
-		"X-A:2, 3\nx-a:\nPrefer: delay=0\nTransfer-Encoding: chunked\n\n8\n<ü>\xff\n\x00\n0\n\n")
+	begin := time.Now()
+	c := s.sendRaw(t, "POST /v1/pets?%zz=%20", "x-a: 1\nX-A:2, 3\nx-a:\nPrefer: delay=0\n"+
+		"Transfer-Encoding: chunked\n\n8\n<ü>\xff\n\x00\n0")
 	equal(t, "status", c.read("POST").status, 400)
-	c.write(`POST /v1/pets?y&x HTTP/1.0` + "\nAuthorization: " + testKey + ", Bearer x\nContent-Length: 2\n\n{}")
+	c.write("POST /v1/pets?y&x HTTP/1.0\nContent-Length: 2\n\n{}")
 	equal(t, "status", c.read("POST").status, 401)
 
-	got := s.do(t, "GET /__admin/requests", "")
-	got.wantHeader(t, "Content-Type", "application/json")
-	text := regexp.MustCompile(`\d{4}(-\d\d){2}T\d\d(:\d\d){2}\.\d{3}Z`).ReplaceAllString(got.body, "TIME")
-	text = regexp.MustCompile(`"seconds":\d+(\.\d{1,3})?,`).ReplaceAllString(text, `"seconds":0,`)
-	equal(t, "the journal", text, `{"requests":[
-{"time":"TIME","method":"POST","url":"/v1/pets?%zz=%20","headers":{"Authorization":"bearer  <API_KEY>",`+
-		`"Host":"petstore","Prefer":"delay=0","Transfer-Encoding":"chunked","X-A":"1, 2, 3, "},`+
-		`"body":"<ü>\ufffd\r\n\u0000","status":400,"seconds":0,`+
-		`"answer":"{\"code\":\"invalid_parameter\",\"message\":\"the query is malformed: invalid URL escape \\\"%zz\\\"\",\"status\":400}\n",`+
-		`"error":"the query is malformed: invalid URL escape \"%zz\"","fault":"delay=0"},
-{"time":"TIME","method":"POST","url":"/v1/pets?y&x","headers":{"Authorization":"<API_KEY>, Bearer x",`+
-		`"Content-Length":"2"},"body":"","status":401,"seconds":0,`+
-		`"answer":"{\"code\":\"unauthorized\",\"message\":\"send the API key in one header: Authorization: Bearer <API_KEY>\",\"status\":401}\n",`+
+	r := s.do(t, "GET /__admin/requests", "")
+	equal(t, "status", r.status, 200)
+	r.wantHeader(t, "Content-Type", "application/json")
+	varying := regexp.MustCompile(`("time":)"\d{4}(?:-\d\d){2}T\d\d(?::\d\d){2}\.\d{3}Z"|` +
+		`("seconds":)\d+(?:\.\d{1,3})?|("since":)"\d{4}(?:-\d\d){2}T\d\d(?::\d\d){2}\.\d+Z"`)
+	equal(t, "the journal", varying.ReplaceAllString(r.body, "$1$2$3"), `{"requests":[
+{"id":1,"time":,"method":"POST","url":"/v1/pets?%zz=%20",`+
+		`"headers":{"Authorization":"Bearer <API_KEY>","Host":"petstore","Prefer":"delay=0",`+
+		`"Transfer-Encoding":"chunked","X-A":"1, 2, 3, "},`+
+		`"body":"<ü>\ufffd\r\n\u0000","status":400,"seconds":,`+
+		`"answerHeaders":{"Content-Length":"105","Content-Type":"application/json","Preference-Applied":"delay=0"},`+
+		`"answer":"{\"code\":\"invalid_parameter\",\"message\":`+
+		`\"the query is malformed: invalid URL escape \\\"%zz\\\"\",\"status\":400}\n",`+
+		`"error":"the query is malformed: invalid URL escape \"%zz\"","fault":{"delay":"0"}},
+{"id":2,"time":,"method":"POST","url":"/v1/pets?y&x","headers":{"Content-Length":"2"},`+
+		`"body":"","status":401,"seconds":,`+
+		`"answerHeaders":{"Content-Length":"113","Content-Type":"application/json",`+
+		`"Www-Authenticate":"Bearer realm=\"petstore\""},`+
+		`"answer":"{\"code\":\"unauthorized\",\"message\":`+
+		`\"send the API key in one header: Authorization: Bearer <API_KEY>\",\"status\":401}\n",`+
 		`"error":"send the API key in one header: Authorization: Bearer <API_KEY>"}
-],"meta":{"total":2}}
+],"meta":{"total":2,"since":}}
 `)
-
-	e := s.journal(t, 2)[1]
-	if age := time.Since(e.Time); age < 0 || age > patience || e.Seconds > age.Seconds()+0.001 {
-		t.Errorf("the time %v is %v ago, and the request took %v seconds", e.Time, age, e.Seconds)
+	for _, e := range s.journal(t, 2) {
+		if e.Time.Before(begin.Truncate(time.Millisecond)) || e.Time.After(time.Now()) {
+			t.Errorf("got the time %v, want one since %v", e.Time, begin)
+		}
 	}
-	s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
-	s.do(t, "GET /__admin/requests", "").want(t, 200, "{\"requests\":[\n],\"meta\":{\"total\":0}}")
+}
+
+// An entry has the headers that the service set, even if a fault kept them from
+// the client.
+func TestAnswerHeaders(t *testing.T) {
+	s := start(t)
+	type headers = map[string]string
+	for _, tt := range []struct {
+		request, header string
+		want            headers // without Content-Type and Content-Length
+	}{
+		{"POST /v1/pets", "Prefer: x", headers{"Location": "/v1/pets/1"}},
+		{"POST /v1/pets", "Prefer: code=lost", headers{"Location": "/v1/pets/2", "Preference-Applied": "code=lost"}},
+		{"GET /v1/pets?limit=1", "", headers{"Link": `</v1/pets?limit=1&after=1>; rel="next"`}},
+		{"BREW /v1/pets", "", headers{"Allow": "GET, HEAD, POST"}},
+		{"GET /v1/pets", "Prefer: code=503", headers{"Preference-Applied": "code=503", "Retry-After": "1"}},
+		{"GET /v1/pets/1", "Prefer: code=html", headers{"Preference-Applied": "code=html"}},
+	} {
+		s.do(t, "DELETE /__admin/requests", "")
+		s.send(t, tt.request, newIda, tt.header).wait()
+		e := s.journal(t, 1)[0]
+		equal(t, tt.request+": Content-Length", e.AnswerHeaders["Content-Length"], strconv.Itoa(len(e.Answer)))
+		delete(e.AnswerHeaders, "Content-Length")
+		delete(e.AnswerHeaders, "Content-Type")
+		equal(t, tt.request+" "+tt.header, e.AnswerHeaders, tt.want)
+	}
+
+	s.reset(t, "")
+	s.setFault(t, "code=hangup")
+	s.send(t, "GET /v1/pets", "").wait()
+	body := s.do(t, "GET /__admin/requests", "").body
+	if strings.Contains(body, "answerHeaders") {
+		t.Errorf("after a hangup: got answerHeaders, want none: %s", body)
+	}
+}
+
+// The ids of the journal count from the start, a reset or a DELETE, which since
+// tells apart. With after, entries up to this id are left out.
+func TestJournalIDs(t *testing.T) {
+	s := start(t)
+	ids := func(query string) (ids []int64, since time.Time) {
+		requests, _, since := s.readJournal(t, query)
+		for _, e := range requests {
+			ids = append(ids, e.ID)
+		}
+		return ids, since
+	}
+	_, before := ids("")
+	for _, clear := range []string{"DELETE /__admin/requests", "POST /__admin/reset"} {
+		s.do(t, clear, "")
+		for range 4 {
+			s.do(t, "GET /v1/pets", "")
+		}
+		for query, want := range map[string][]int64{
+			"": {1, 2, 3, 4}, "?after=0": {1, 2, 3, 4}, "?after=3": {4}, "?after=4": nil, "?after=99": nil,
+			"?after=2&total=3": {3, 4}, "?after=9223372036854775807": nil,
+		} {
+			got, since := ids(query)
+			equal(t, query+": ids", got, want)
+			if !since.After(before) || since.After(time.Now()) {
+				t.Errorf("after %s: got since %v, want it after %v", clear, since, before)
+			}
+		}
+		_, before = ids("")
+	}
+	for _, after := range []string{"-1", "x", ""} {
+		r := s.do(t, "GET /__admin/requests?after="+after, "")
+		r.wantError(t, 400, "invalid_parameter", "after is ")
+	}
+
+	// Together with total, it waits for the next one.
+	next := s.send(t, "GET /__admin/requests?after=4&total=5", "")
+	s.do(t, "GET /v1/pets?next", "")
+	matches(t, "the next entry", next.wait().body, `^{"requests":\[\n{"id":5,.*"url":"/v1/pets\?next".*\n\],"meta"`)
 }
 
 // The journal has what clients sent, and not what the page or a test does to
@@ -1461,7 +1369,7 @@ func TestJournalFormat(t *testing.T) {
 func TestRecordedRequests(t *testing.T) {
 	s := start(t, newRex)
 	for _, request := range []string{
-		"GET /", "HEAD /", "GET /openapi.json", "GET /healthz", "POST /healthz", "GET /__admin", "PUT /__admin/fault",
+		"GET /", "HEAD /", "GET /favicon.ico", "GET /openapi.json", "GET /healthz", "POST /healthz", "GET /__admin", "PUT /__admin/fault",
 		"GET /%5F_admin/nothing", "POST /__admin/reset", "OPTIONS /v1/pets", "OPTIONS /nothing",
 	} {
 		s.do(t, request, "")
@@ -1501,16 +1409,11 @@ func TestJournalAnswer(t *testing.T) {
 func TestRecordedBeforeAnswer(t *testing.T) {
 	h := testHandler(t)
 	for i, prefer := range []string{"wait=1", "code=503", "code=html", "code=truncate"} {
-		r := httptest.NewRequest("GET", "/v1/pets", nil)
-		r.Header.Set("Authorization", "Bearer "+testKey)
-		r.Header.Set("Prefer", prefer)
 		w := headerRecorder{httptest.NewRecorder(), func() {
 			journal := call(h, "GET", "/__admin/requests", "").Body.String()
-			if want := fmt.Sprintf(`"meta":{"total":%d`, i+1); !strings.Contains(journal, want) {
-				t.Errorf("%s: when the answer is sent, the journal is %s", prefer, journal)
-			}
+			matches(t, "the journal when the answer is sent", journal, fmt.Sprintf(`"meta":{"total":%d,`, i+1))
 		}}
-		h.ServeHTTP(w, r)
+		h.ServeHTTP(w, newRequest("GET", "/v1/pets", "", prefer))
 	}
 }
 
@@ -1555,19 +1458,18 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// In Authorization, <API_KEY> stands for the key. In any other place, the key is
-// shown.
+// In Authorization, <API_KEY> stands for each word that is the key. In any other
+// place, the key is shown.
 func TestKeyIsHidden(t *testing.T) {
-	for key, headers := range map[string]map[string]string{
-		testKey: {
-			"Bearer " + testKey:                 "Bearer <API_KEY>",
-			"Basic " + testKey + ", " + testKey: "Basic <API_KEY>, <API_KEY>",
-			testKey:                             "<API_KEY>",
-			"Bearer other":                      "Bearer other",
-		},
-	} {
+	for _, key := range []string{testKey, "e"} {
 		s := command{key: key}.start(t)
-		for header, want := range headers {
+		for header, want := range map[string]string{
+			"Bearer " + key:       "Bearer <API_KEY>",
+			"bearer   " + key:     "bearer   <API_KEY>",
+			"Basic " + key + " x": "Basic <API_KEY> x",
+			key:                   "<API_KEY>",
+			"Basic x" + key:       "Basic x" + key,
+		} {
 			s.do(t, "DELETE /__admin/requests", "")
 			s.do(t, "GET /v1/pets?"+key, "", "Authorization: "+header, "X: "+key)
 			e := s.journal(t, 1)[0]
@@ -1575,11 +1477,14 @@ func TestKeyIsHidden(t *testing.T) {
 			equal(t, header+": another header", e.Headers["X"], key)
 			equal(t, header+": the URL", e.URL, "/v1/pets?"+key)
 		}
+		right := "Authorization: Bearer " + key
+		s.do(t, "GET /v1/pets", "", right, right)
+		equal(t, "two headers", s.journal(t, 2)[1].Headers["Authorization"],
+			"Bearer <API_KEY>, Bearer <API_KEY>")
 	}
 }
 
-// With total, the journal waits for that many requests. A reset and a stop end the
-// wait.
+// With total, the journal waits for that many requests.
 func TestJournalTotal(t *testing.T) {
 	s := start(t)
 	for total, message := range map[string]string{
@@ -1607,21 +1512,37 @@ func TestJournalTotal(t *testing.T) {
 	s.do(t, "GET /v1/pets", "")
 	checkTotal(t, s.do(t, "GET /__admin/requests?total=2", ""), 3)
 
-	// After a DELETE, it waits for as many as without it.
+	// A DELETE starts again at 0, and does not end the wait.
 	p := s.send(t, "GET /__admin/requests?total=5", "")
 	s.do(t, "DELETE /__admin/requests", "")
 	for range 5 {
 		s.do(t, "GET /v1/pets", "")
 	}
 	checkTotal(t, p.wait(), 5)
+}
 
-	// No event announces that a request waits, so the test resets until it does not.
-	p = s.send(t, "GET /__admin/requests?total=9", "")
-	eventually(t, "a reset ends the wait", func() bool {
+// A reset, a stop and a client that leaves end the wait for a total. Without
+// total, nothing waits, not even for a client that has closed its sending half.
+func TestJournalTotalEnds(t *testing.T) {
+	s := start(t)
+	p := s.send(t, "GET /__admin/requests?total=9", "")
+	eventually(t, "a reset ends the wait", func() bool { // no event says that it has begun
 		s.reset(t, "")
 		return len(p.response) > 0
 	})
 	checkTotal(t, p.wait(), 0)
+
+	c := s.sendRaw(t, "GET /__admin/requests?total=9", "")
+	c.CloseWrite()
+	if r := c.read("GET"); !errors.Is(r.err, io.ErrUnexpectedEOF) {
+		t.Errorf("a client that leaves: got %d and the error %v", r.status, r.err)
+	}
+	for range 100 {
+		c := s.sendRaw(t, "GET /__admin/requests", "")
+		c.CloseWrite()
+		checkTotal(t, c.read("GET"), 0)
+	}
+
 	p = s.send(t, "GET /__admin/requests?total=9", "")
 	s.stop()
 	checkTotal(t, p.wait(), 0)
@@ -1631,67 +1552,43 @@ func TestJournalTotal(t *testing.T) {
 func checkTotal(t *testing.T, r response, total int) {
 	t.Helper()
 	equal(t, r.request+": status", r.status, 200)
-	matches(t, r.request, r.body, fmt.Sprintf(`"meta":{"total":%d}`, total))
+	matches(t, r.request, r.body, fmt.Sprintf(`"meta":{"total":%d,`, total))
 }
 
-// The journal keeps the last 1,000 requests, and 4 MiB of their texts.
+// The journal keeps the last 1,000 requests, and 4 MiB: an entry counts its texts,
+// and 100 bytes for each header.
 func TestJournalBounds(t *testing.T) {
-	h := testHandler(t)
-	journal := func() (urls []string, total int64) {
-		var content struct {
-			Requests []recorded
-			Meta     struct{ Total int64 }
-		}
-		json.Unmarshal(call(h, "GET", "/__admin/requests", "").Body.Bytes(), &content)
-		for _, e := range content.Requests {
-			urls = append(urls, e.URL)
-		}
-		return urls, content.Meta.Total
+	s := start(t)
+	for n := range 1003 {
+		s.do(t, fmt.Sprint("GET /nothing?n=", n), "")
 	}
-	for i := range 1003 {
-		call(h, "GET", fmt.Sprint("/v1/pets?n=", i), "")
-	}
-	urls, total := journal()
+	entries, total, _ := s.readJournal(t, "")
 	equal(t, "the total", total, 1003)
-	equal(t, "the number of entries", len(urls), 1000)
-	equal(t, "the first URL", urls[0], "/v1/pets?n=3")
-	equal(t, "the last URL", urls[999], "/v1/pets?n=1002")
+	equal(t, "the number of entries", len(entries), 1000)
+	equal(t, "the first entry", entries[0].URL, "/nothing?n=3")
+	equal(t, "the last entry", entries[999].URL, "/nothing?n=1002")
 
-	// An entry counts all of its texts, and 100 bytes for each header and each
-	// ignored name.
 	const size = 60_000
 	large := strings.Repeat("x", size)
-	names := "?" + strings.Repeat("&x", size/100)[1:]
-	for i := range size / 100 {
-		names = strings.Replace(names, "&x", fmt.Sprintf("&x%04d", i), 1)
+	var headers []string
+	for n := range size / 100 {
+		headers = append(headers, fmt.Sprintf("X%d:", n))
 	}
-	for name, send := range map[string]func(){
-		"bodies": func() { call(h, "POST", "/v1/pets", large) },
-		"URLs":   func() { call(h, "GET", "/v1/pets?limit="+large, "") },
-		"headers": func() {
-			r := httptest.NewRequest("GET", "/v1/pets", nil)
-			r.Header.Set("Authorization", large)
-			h.ServeHTTP(httptest.NewRecorder(), r)
-		},
-		"many headers": func() {
-			r := httptest.NewRequest("GET", "/v1/pets", nil)
-			for i := range size / 100 {
-				r.Header.Set(fmt.Sprint("X", i), "")
-			}
-			h.ServeHTTP(httptest.NewRecorder(), r)
-		},
+	for _, tt := range []struct {
+		request, body string
+		headers       []string
+	}{
+		{"POST /nothing", large, nil},
+		{"GET /nothing?" + large, "", nil},
+		{"GET /nothing", "", []string{"X: " + large}},
+		{"GET /nothing", "", headers},
 	} {
 		for range 100 {
-			send()
+			s.do(t, tt.request, tt.body, tt.headers...)
 		}
-		urls, _ := journal()
-		if n, most := len(urls), 4<<20/size; n > most || n < most-5 {
-			t.Errorf("of 100 requests with %s, got %d entries, want some %d", name, n, most)
-		}
-		call(h, "GET", "/v1/pets", "") // is small, so all others may stay
-		after, _ := journal()
-		if len(after) < len(urls) {
-			t.Errorf("%s: a small request has removed %d entries", name, len(urls)+1-len(after))
+		entries, _, _ := s.readJournal(t, "")
+		if n, most := len(entries), 4<<20/size; n > most || n < most-5 {
+			t.Errorf("of 100 large requests (%.40s), the journal has %d, want some %d", tt.request, n, most)
 		}
 	}
 }
@@ -1712,7 +1609,7 @@ level=INFO msg=request method=GET url="/v1/pets?limit=5" status=200
 level=INFO msg=request method=GET url="/v1/pets/1?%0A=%22" status=404 error="there is no pet 1"
 level=INFO msg=request method=GET url=/v1 status=0 fault="code=hangup"
 level=INFO msg=request method=GET url=/v1 status=418 error="simulated error, as requested" fault="code=418, delay=0"
-level=INFO msg="stopping; a second signal ends the process at once" limit=10s
+level=INFO msg="stopping; a second signal ends the process at once" reason="context canceled" limit=10s
 `)
 }
 
@@ -1738,10 +1635,7 @@ func TestSeed(t *testing.T) {
 		{seed: " ", message: "the seed is empty" + wantArray},
 		{seed: "null", message: "the seed is null" + wantArray},
 		{seed: "{}", message: "the seed is {}" + wantArray},
-		{
-			seed:    "[" + newIda,
-			message: "the seed is not JSON: unexpected end of JSON input, at byte 30" + wantArray,
-		},
+		{seed: "[1", message: "the seed is not JSON: unexpected end of JSON input, at byte 2" + wantArray},
 		{seed: "[5]", message: "pet 1: the pet is 5; it must be a JSON object"},
 		{seed: array(newIda, `{"id":1}`), message: "pet 2: name is missing; it must be a string"},
 		{seed: `[{"name":"` + "\xff" + `"}]`, message: "pet 1: the pet is not valid UTF-8"},
@@ -1782,7 +1676,7 @@ func TestReset(t *testing.T) {
 		s.setFault(t, "delay=0")
 		s.do(t, "POST /__admin/reset", "{").wantError(t, 400, "invalid_body", "the seed is not JSON")
 		s.wantJournal(t, "GET /v1/pets 200", "POST /v1/pets 201")
-		s.wantFault(t, `"delay":"0","matched":0,"applied":0`)
+		s.wantFault(t, `"delay":"0","matched":0,"applied":0,"held":0`)
 		s.do(t, "GET /v1/pets/2", "", observer).want(t, 200, ida)
 
 		s.reset(t, array(newIda))
@@ -1810,129 +1704,86 @@ func TestConcurrentResets(t *testing.T) {
 	equal(t, "the pets", call(h, "GET", "/v1/pets", "").Body.String(), array(rex)+"\n")
 }
 
-// A request that is in flight during a reset belongs to the state before it.
+// Requests that are in flight during a reset belong to the state before it.
 func TestInFlightAtReset(t *testing.T) {
-	s := start(t, newRex)
+	s := start(t)
 	late := s.startCreate(t)
-	s.setFault(t, "delay=30")
-	held := s.send(t, "POST /v1/pets", newIda)
-	s.waitHeld(t, 1)
+	s.setFault(t, "delay=30&answer-delay=30")
+	var held []pending
+	for range 50 {
+		held = append(held, s.send(t, "POST /v1/pets", newRex))
+	}
+	s.waitFault(t, `"held":50`)
 	s.reset(t, "[]")
 	s.setFault(t, "code=418")
-	held.wait().want(t, 201, ida)
+	for _, p := range held {
+		equal(t, "the status of a request that was held", p.wait().status, 201)
+	}
 	late.write(newIda)
-	late.read("POST").want(t, 201, strings.Replace(ida, "2", "3", 1))
+	late.read("POST").want(t, 201, strings.Replace(ida, "2", "51", 1))
 
 	s.wantJournal(t)
-	s.wantFault(t, `"code":"418","matched":0,"applied":0`)
+	s.wantFault(t, `"code":"418","matched":0,"applied":0,"held":0`)
 	s.do(t, "GET /v1/pets", "", observer).want(t, 200, "[]")
 }
 
 // Unusual, broken and incomplete HTTP.
 
+// A client that sends unusual, broken or incomplete HTTP gets an answer, and the
+// connection is closed where the next request would be misread.
 func TestRawHTTP(t *testing.T) {
 	const (
 		head    = " HTTP/1.1\nHost: petstore\nAuthorization: Bearer " + testKey + "\n"
 		get     = "GET /v1/pets" + head
 		post    = "POST /v1/pets" + head
 		chunked = post + "Transfer-Encoding: chunked\n"
-		created = `{"id":1,"name":"Ida","categoryId":2}`
 		last    = "Connection: close\n\n"
 	)
+	body := newIda + strings.Repeat(" ", 65_536-len(newIda)) // as large as it may be
 	chunk := func(data string) string { return fmt.Sprintf("%x\n%s\n", len(data), data) }
-	spaces := strings.Repeat(" ", 65_536-len(newIda))
-	tooLarge := errorText(413, "request_entity_too_large", bodyTooLarge)
-	cutShort := errorText(400, "invalid_body", badChunks)
-	type answer struct {
-		status int
-		body   string
-	}
 	for _, tt := range []struct {
-		name    string
-		send    string
-		closes  bool // whether the client closes its sending half
-		answers []answer
+		name, send string
+		want       string // statuses
+		message    string // of the last answer, if it is an Error
 	}{
-		{
-			name:    "pipelining, and a GET with a body",
-			send:    get + "\n" + get + "Content-Length: 2\n\n{}" + get + last,
-			answers: []answer{{200, "[]"}, {200, "[]"}, {200, "[]"}},
-		},
-		{
-			name:    "64 KiB",
-			send:    post + "Content-Length: 65536\n" + last + newIda + spaces,
-			answers: []answer{{201, created}},
-		},
-		{
-			name:    "64 KiB in chunks",
-			send:    chunked + last + chunk(newIda[:5]) + chunk(newIda[5:]+spaces) + chunk(""),
-			answers: []answer{{201, created}},
-		},
-		{
-			name:    "a byte more in chunks",
-			send:    chunked + "\n" + chunk(newIda+spaces+" "),
-			answers: []answer{{413, tooLarge}},
-		},
-		{
-			name:    "a byte more with Expect",
-			send:    post + "Expect: 100-continue\nContent-Length: 65537\n\n",
-			answers: []answer{{413, tooLarge}},
-		},
-		{
-			name:    "Expect",
-			send:    post + "Expect: 100-continue\nContent-Length: 29\n" + last + newIda,
-			answers: []answer{{100, ""}, {201, created}},
-		},
-		{name: "bad chunk", send: chunked + "\nx\n", answers: []answer{{400, cutShort}}},
-		{
-			name:    "body cut short",
-			send:    post + "Content-Length: 30\n\n" + newIda,
-			closes:  true,
-			answers: []answer{{400, cutShort}},
-		},
-		{name: "HTTP/1.0", send: "GET /v1/pets HTTP/1.0\nAuthorization: Bearer " + testKey + "\n\n", answers: []answer{{200, "[]"}}},
-		{
-			name:    "a URL as target, without a path",
-			send:    strings.Replace(get, "/v1/pets", "http://petstore", 1) + last,
-			answers: []answer{{404, ""}},
-		},
-		{name: "CONNECT", send: strings.Replace(get, "GET /v1/pets", "CONNECT petstore:80", 1) + last, answers: []answer{{404, ""}}},
-		{name: "OPTIONS *", send: "OPTIONS * HTTP/1.1\nHost: petstore\n" + last, answers: []answer{{204, ""}}},
-		{
-			name:    "headers of 64 KiB",
-			send:    get + "X: " + strings.Repeat("x", 65_000) + "\n" + last,
-			answers: []answer{{200, "[]"}},
-		},
-		{
-			name:    "headers over 64 KiB",
-			send:    get + "X: " + strings.Repeat("x", 65_536) + "\n\n",
-			answers: []answer{{431, ""}},
-		},
-		{name: "no HTTP", send: "x\n\n", answers: []answer{{400, ""}}},
+		{"pipelining", get + "\n" + get + "Content-Length: 2\n\n{}" + get + last, "200 200 200", ""},
+		{"large body", post + "Content-Length: 65536\n" + last + body, "201", ""},
+		{"large chunks", chunked + last + chunk(body[:5]) + chunk(body[5:]) + chunk(""), "201", ""},
+		{"too large chunks", chunked + "\n" + chunk(body+" "), "413", bodyTooLarge},
+		{"Expect", post + "Expect: 100-continue\nContent-Length: 29\n" + last + newIda, "100 201", ""},
+		{"Expect, too large", post + "Expect: 100-continue\nContent-Length: 65537\n\n", "413", bodyTooLarge},
+		{"bad chunk", chunked + "\nx\n", "400", badChunks},
+		{"body cut short", post + "Content-Length: 30\n\n" + newIda, "400", badChunks},
+		{"HTTP/1.0", strings.Replace(get, "1.1", "1.0", 1) + "\n", "200", ""},
+		{"URL without a path", strings.Replace(get, "/v1/pets", "http://petstore", 1) + last, "404",
+			"no such path: http://petstore; "},
+		{"CONNECT", strings.Replace(get, "GET /v1/pets", "CONNECT petstore:80", 1) + last, "404",
+			"no such path: petstore:80; "},
+		{"OPTIONS *", "OPTIONS * HTTP/1.1\nHost: petstore\n" + last, "204", ""},
+		{"large headers", get + "X: " + strings.Repeat("x", 65_000) + "\n" + last, "200", ""},
+		{"too large headers", get + "X: " + strings.Repeat("x", 65_536) + "\n\n", "431", ""},
+		{"no HTTP", "x\n\n", "400", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := start(t)
 			c := s.dial(t)
 			c.write(tt.send)
-			if tt.closes {
-				c.CloseWrite()
+			c.CloseWrite()
+			var statuses []string
+			var r response
+			for range strings.Fields(tt.want) {
+				r = c.read("GET")
+				statuses = append(statuses, strconv.Itoa(r.status))
 			}
-			for _, want := range tt.answers {
-				r := c.read("GET")
-				equal(t, "status", r.status, want.status)
-				if want.body != "" {
-					r.want(t, want.status, want.body)
-				}
+			equal(t, "statuses", strings.Join(statuses, " "), tt.want)
+			if !strings.Contains(r.body, tt.message) {
+				t.Errorf("got %s, want the message %s", r.body, tt.message)
 			}
-			c.CloseWrite() // or net/http waits for the rest of a body that was refused
 			if rest, err := io.ReadAll(c.in); len(rest) > 0 || err != nil {
 				t.Errorf("after the answers: got %.300q and the error %v, want the end", rest, err)
 			}
-			wantPets := 0
-			if tt.answers[len(tt.answers)-1].status == 201 {
-				wantPets = 1
-			}
-			equal(t, "the number of pets", len(s.do(t, "GET /v1/pets", "").ids(t)), wantPets)
+			list := s.do(t, "GET /v1/pets", "").body
+			equal(t, "a pet was added", list != "[]\n", strings.HasSuffix(tt.want, "201"))
 		})
 	}
 }
@@ -1941,9 +1792,7 @@ func TestRawHTTP(t *testing.T) {
 // does not say that it is deprecated.
 func TestSlowBody(t *testing.T) {
 	s := startWith(t, seedOf(t, newRex), func(srv *http.Server) { srv.ReadTimeout = 100 * time.Millisecond })
-	c := s.dial(t)
-	c.write("GET /v1/pets/1 HTTP/1.1\nHost: petstore\nAuthorization: Bearer " + testKey + "\nPrefer: code=418\nContent-Length: 3\n\n")
-	r := c.read("GET")
+	r := s.sendRaw(t, "GET /v1/pets/1", "Prefer: code=418\nContent-Length: 3").read("GET")
 	r.wantError(t, 408, "request_timeout", "the body did not arrive in time")
 	r.wantHeader(t, "Deprecation", "")
 	r.wantHeader(t, "Preference-Applied", "")
@@ -1997,7 +1846,8 @@ func TestKeyOfRun(t *testing.T) {
 
 // A command line that is wrong is reported on one line, with what would be right.
 func TestCommandLine(t *testing.T) {
-	other := program(t)
+	inUse := strings.TrimPrefix(program(t).url, "http://")
+	badSeed := tempFile(t, `[{"name":"a"}]`)
 	const (
 		hint     = "; -h lists the flags"
 		duration = "it must be a duration from 0s to 30s, such as 150ms or 2s" + hint
@@ -2007,50 +1857,38 @@ func TestCommandLine(t *testing.T) {
 		noFile   = "; -seed takes the path of a JSON file with an array of pets"
 	)
 	for _, tt := range []struct {
-		name string
+		args string // separated by spaces
 		key  string
-		args []string
 		code int
 		want string // a regular expression
 	}{
-		{name: "unknown flag", args: []string{"-x\ny"}, code: 2, want: ".*-x y" + hint},
-		{name: "control characters", args: []string{"-a\u009bb\x7fc"}, code: 2, want: ".*-a b c" + hint},
-		{name: "argument", args: []string{"-stdin", "stray\r\none"}, code: 2, want: "unexpected argument stray one" + hint},
-		{name: "-version", args: []string{"-version", "stray"}, code: 2, want: "unexpected argument stray" + hint},
-		{name: "-log", args: []string{"-log=perhaps"}, code: 2, want: ".*perhaps.*: it must be true or false" + hint},
-		{name: "negative -latency", args: []string{"-latency", "-1ns"}, code: 2, want: ".*-1ns.*" + duration},
-		{name: "large -latency", args: []string{"-latency", "30.001s"}, code: 2, want: ".*30.001s.*" + duration},
-		{name: "-latency without a unit", args: []string{"-latency", "5"}, code: 2, want: `.*"5".*` + duration},
+		{"-x\ny", "", 2, ".*-x y" + hint},
+		{"-a\u009bb\x7fc", "", 2, ".*-a b c" + hint},
+		{"-stdin stray\r\none", "", 2, "unexpected argument stray one" + hint},
+		{"-version stray", "", 2, "unexpected argument stray" + hint},
+		{"-log=perhaps", "", 2, ".*perhaps.*: it must be true or false" + hint},
+		{"-latency -1ns", "", 2, ".*-1ns.*" + duration},
+		{"-latency 30.001s", "", 2, ".*30.001s.*" + duration},
+		{"-latency 5", "", 2, `.*"5".*` + duration},
+		{"-seed ", "", 2, `.*"" for flag -seed: it must be the path of a file` + hint},
 
-		{name: "space in the key", key: "k k", args: []string{"-addr", "127.0.0.1:0"}, code: 1, want: badKey},
-		{name: "control in the key", key: "k\x7f", args: []string{"-addr", "127.0.0.1:0"}, code: 1, want: badKey},
-		{name: "key in Latin-1", key: "k\xe9", args: []string{"-addr", "127.0.0.1:0"}, code: 1, want: badKey},
-		{name: "long key", key: strings.Repeat("k", 4097), args: []string{"-addr", "127.0.0.1:0"}, code: 1, want: badKey},
-		{name: "empty -addr", args: []string{"-addr", ""}, code: 1, want: noAddr},
-		{name: "-addr of a colon", args: []string{"-addr", ":"}, code: 1, want: noAddr},
-		{name: "-addr without a port", args: []string{"-addr", "8081"}, code: 1, want: badAddr},
-		{name: "-addr of nobody", args: []string{"-addr", "192.0.2.1:80"}, code: 1, want: badAddr}, // RFC 5737
-		{
-			name: "-addr in use",
-			args: []string{"-addr", strings.TrimPrefix(other.url, "http://")},
-			code: 1,
-			want: "listen tcp " + strings.TrimPrefix(other.url, "http://") + badAddr,
-		},
-		{name: "no seed", args: []string{"-seed", "no\n.json"}, code: 1, want: ".*no .json: no such file or directory" + noFile},
-		{name: "seed is a folder", args: []string{"-seed", "api"}, code: 1, want: ".*api: is a directory" + noFile},
-		{
-			name: "bad seed",
-			args: []string{"-seed", tempFile(t, `[{"name":"a"}]`)},
-			code: 1,
-			want: `\S+pets.json: pet 1: categoryId is missing; it must be an integer`,
-		},
+		{"-addr 127.0.0.1:0", "k k", 1, badKey},
+		{"-addr 127.0.0.1:0", "k\x7f", 1, badKey},
+		{"-addr 127.0.0.1:0", "k\xe9", 1, badKey},
+		{"-addr 127.0.0.1:0", strings.Repeat("k", 4097), 1, badKey},
+		{"-addr ", "", 1, noAddr},
+		{"-addr :", "", 1, noAddr},
+		{"-addr 8081", "", 1, badAddr},
+		{"-addr 192.0.2.1:80", "", 1, badAddr}, // an address of no machine (RFC 5737)
+		{"-addr " + inUse, "", 1, "listen tcp " + inUse + badAddr},
+		{"-seed no\n.json", "", 1, ".*no .json: no such file or directory" + noFile},
+		{"-seed api", "", 1, ".*api: is a directory" + noFile},
+		{"-seed " + badSeed, "", 1, badSeed + ": pet 1: categoryId is missing; it must be an integer"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			code, stdout, stderr := command{key: tt.key, args: tt.args}.output()
-			equal(t, "the exit code", code, tt.code)
-			equal(t, "standard output", stdout, "")
-			matches(t, "standard error", stderr, "^petstore: "+tt.want+"\n$")
-		})
+		code, stdout, stderr := command{key: tt.key, args: strings.Split(tt.args, " ")}.output()
+		equal(t, tt.args+": the exit code", code, tt.code)
+		equal(t, tt.args+": standard output", stdout, "")
+		matches(t, tt.args+": standard error", stderr, "^petstore: "+tt.want+"\n$")
 	}
 	for _, latency := range []string{"0s", "30s"} {
 		code, _, stderr := command{args: []string{"-latency", latency, "-version"}}.output()
@@ -2058,10 +1896,12 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
+// The version names the build, so that a report of a bug can.
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	code, stdout, stderr := command{args: []string{"-version"}}.output()
 	equal(t, "the exit code", code, 0)
-	equal(t, "standard output", stdout, "1.0.0\n")
+	equal(t, "standard output of a test", stdout, "1.0.0 (build unknown, "+runtime.Version()+")\n")
 	equal(t, "standard error", stderr, "")
 }
 
@@ -2104,70 +1944,86 @@ func TestStandardOutputClosed(t *testing.T) {
 	}
 }
 
-// Away from a terminal, standard error has only what went wrong.
+// Away from a terminal, standard error has only what went wrong with petstore.
 func TestStandardErrorStaysEmpty(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
+	s := program(t)
+	for _, request := range []string{"POST /v1/pets", "BREW /v1", "PUT /__admin/fault", "POST /__admin/reset"} {
+		s.do(t, request, "{")
 	}
-	defer r.Close()
-	cmd := newProcess()
-	cmd.Stderr = w
-	p := startProcess(t, cmd)
-	w.Close()
-	for _, request := range []string{"GET /v1/pets", "POST /v1/pets", "BREW /v1", "PUT /__admin/fault", "POST /__admin/reset"} {
-		p.do(t, request, "", "Prefer: code=html")
+	for _, kind := range faultKinds {
+		p := s.send(t, "HEAD /v1/pets", "", "Prefer: code="+kind.code)
+		if kind.code != "stall" { // which the stop ends
+			p.wait()
+		}
 	}
-	for _, code := range []string{"hangup", "rst", "lost", "truncate"} {
-		p.send(t, "GET /v1/pets", "", "Prefer: code="+code).wait()
-	}
-	p.Process.Signal(syscall.SIGTERM)
-	p.wantExit(t, 0)
-	text, _ := io.ReadAll(r)
-	equal(t, "standard error", string(text), "")
+	s.stop()
+	equal(t, "standard error", s.log.take(), "")
 }
 
-// At a terminal, requests are logged, unless -log=false is given.
+// At a terminal, requests are logged, unless -log=false is given. A pipe and the
+// null device are no terminals.
 func TestLogAtTerminal(t *testing.T) {
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
+	_, pipe, err1 := os.Pipe()
+	null, err2 := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	defer null.Close()
+	equal(t, "a pipe is a terminal", isTerminal(pipe), false)
 	equal(t, "the null device is a terminal", isTerminal(null), false)
 
-	for _, args := range [][]string{{"-addr", "127.0.0.1:0"}, {"-addr", "127.0.0.1:0", "-log=false"}} {
-		// What is written to this side of a pseudo-terminal is echoed to it.
+	for flag, want := range map[string]bool{"-log": true, "-log=false": false, "-stdin": true} {
 		terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 		if err != nil {
 			t.Skip("there is no /dev/ptmx")
 		}
 		defer terminal.Close()
-		code := command{key: testKey, args: args, stdin: nil}.run(stopped(), io.Discard, terminal)
-		equal(t, "the exit code", code, 0)
-		terminal.WriteString("end\n")
-		line, err := bufio.NewReader(terminal).ReadString('\n')
-		if isLogged := strings.HasPrefix(line, "a page for browsers"); err != nil || isLogged != (len(args) == 2) {
-			t.Errorf("petstore %q: got the line %q on the terminal, and the error %v", args, line, err)
-		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		c := command{key: testKey, args: []string{flag, "-addr", "127.0.0.1:0"}}
+		equal(t, "the exit code", c.run(ctx, io.Discard, terminal), 0)
+		terminal.WriteString("end\n") // What is written to this side is echoed to it.
+		line, _ := bufio.NewReader(terminal).ReadString('\n')
+		equal(t, "petstore "+flag+" logs", strings.HasPrefix(line, "a page for browsers"), want)
 	}
 }
 
-// The service starts, answers and stops even if standard error is closed.
+// The service answers and stops even if standard error is closed.
 func TestStandardErrorClosed(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
-	cmd := newProcess("-log")
-	cmd.Stderr = w
-	p := startProcess(t, cmd)
-	w.Close()
-	p.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-	p.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-	p.Process.Signal(syscall.SIGTERM)
-	p.wantExit(t, 0)
+	s, cmd := startProcess(t, w, "-log")
+	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
+	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
+	cmd.Process.Signal(syscall.SIGTERM)
+	wantExit(t, cmd, 0)
+}
+
+// Standard error that nobody reads, as that of a terminal that is paused, does not
+// keep the service from stopping.
+func TestStandardErrorBlocks(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"signal", "end of standard input"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		stdin, w := io.Pipe()
+		r, stderr := io.Pipe() // a write to which waits for a reader
+		defer r.Close()
+		c := command{key: testKey, stdin: stdin, args: []string{"-addr", "127.0.0.1:0", "-stdin", "-log"}}
+		exit := make(chan int, 1)
+		go func() { exit <- c.run(ctx, io.Discard, stderr) }()
+		if line, err := bufio.NewReader(r).ReadString('\n'); err != nil {
+			t.Fatalf("got the line %q and the error %v", line, err)
+		}
+		if by == "signal" {
+			cancel()
+		} else {
+			w.Close()
+		}
+		equal(t, by+": the exit code", receive(t, "the end of the service", exit), 0)
+	}
 }
 
 // With -stdin, the service stops when its standard input ends. Without it,
@@ -2180,7 +2036,7 @@ func TestStdin(t *testing.T) {
 	w.Close()
 	s.waitRefused(t)
 	s.stop()
-	matches(t, "the log", s.log.take(), "(?s)standard input has ended.*stopping; ")
+	matches(t, "the log", s.log.take(), `stopping; .* reason="standard input has ended" limit=10s\n$`)
 
 	ignoring := command{key: testKey, stdin: strings.NewReader("")}.start(t)
 	ignoring.do(t, "GET /v1/pets", "").want(t, 200, "[]")
@@ -2190,58 +2046,44 @@ func TestStdin(t *testing.T) {
 // process at once. SIGINT works even if it was ignored at the start, as it is
 // after "&" in a script.
 func TestSignals(t *testing.T) {
-	for _, tt := range []struct {
-		signal os.Signal
-		twice  bool
-	}{
-		{syscall.SIGTERM, false},
-		{os.Interrupt, false},
-		{syscall.SIGTERM, true},
-		{os.Interrupt, true},
-	} {
-		t.Run(fmt.Sprint(tt.signal, " twice=", tt.twice), func(t *testing.T) {
-			cmd := newProcess("-log")
-			ignoring := []string{"sh", "-c", `trap "" INT; exec "$0" "$@"`}
-			cmd.Path, cmd.Args = "/bin/sh", append(ignoring, cmd.Args...)
-			p := startProcess(t, cmd)
-			c := p.startCreate(t)
-			p.Process.Signal(tt.signal)
-			p.waitRefused(t) // or two signals could arrive as one
-			if tt.twice {
-				p.Process.Signal(tt.signal)
-				p.wantExit(t, 1)
-				return
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		for _, twice := range []bool{false, true} {
+			log := new(buffer)
+			s, cmd := startProcess(t, log, "-log")
+			c := s.startCreate(t)
+			cmd.Process.Signal(signal)
+			s.waitRefused(t) // or two signals could arrive as one
+			if twice {
+				cmd.Process.Signal(signal)
+				wantExit(t, cmd, 1)
+				continue
 			}
 			c.write(newIda)
 			c.read("POST").want(t, 201, `{"id":1,"name":"Ida","categoryId":2}`)
-			p.wantExit(t, 0)
-			matches(t, "the log", p.log.take(), `(?s)stopping; .*limit=10s\n.*msg=request .*status=201\n$`)
-		})
+			wantExit(t, cmd, 0)
+			matches(t, "the log", log.take(),
+				fmt.Sprintf(`stopping; .*reason=%v limit=10s\n.*msg=request .*status=201\n$`, signal))
+		}
 	}
 }
 
-// A signal that arrives while the seed is read stops the service, too.
+// A stop while the seed is read ends the service as soon as it has been read.
 func TestStopWhileSeeding(t *testing.T) {
 	seed, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := newProcess("-seed", "/dev/fd/3")
-	cmd.ExtraFiles = []*os.File{seed}
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Process.Kill()
-	w.WriteString(strings.Repeat(" ", 1_000_000)) // more than a pipe holds
-	cmd.Process.Signal(syscall.SIGTERM)
+	defer seed.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	file := fmt.Sprint("/dev/fd/", seed.Fd())
+	c := command{key: testKey, args: []string{"-addr", "127.0.0.1:0", "-seed", file}}
+	exit := make(chan int, 1)
+	go func() { exit <- c.run(ctx, io.Discard, io.Discard) }()
+	w.WriteString(strings.Repeat(" ", 1_000_000)) // more than a pipe holds, so it is being read
+	cancel()
 	w.WriteString("[]")
 	w.Close()
-	ended := make(chan error)
-	go func() { ended <- cmd.Wait() }()
-	equal(t, "the end of the process", receive(t, "the end of the process", ended), nil)
+	equal(t, "the exit code", receive(t, "the end of the service", exit), 0)
 }
 
 // A request in flight has ten seconds when the service stops.
@@ -2258,19 +2100,6 @@ func TestStopTimeout(t *testing.T) {
 		t.Errorf("got %d, want a closed connection", r.status)
 	}
 	matches(t, "the log", s.log.take(), `^time=\S+ level=WARN msg="requests in flight get no answer" .*\n$`)
-}
-
-// A listener that fails ends the service.
-func TestListenerFails(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln.Close()
-	err = serve(ln, newService(testKey, seedOf(t), 0, nil, slog.Default()), io.Discard)
-	if !errors.Is(err, net.ErrClosed) {
-		t.Errorf("got the error %v, want %v", err, net.ErrClosed)
-	}
 }
 
 // Documents.
@@ -2305,16 +2134,13 @@ func TestReadme(t *testing.T) {
 			equal(t, "the first command", commands[0], "PETSTORE_API_KEY=test go run .")
 			commands[0] = "echo " + s.url + "/v1" // it is running already
 
-			home := t.TempDir()
-			curlrc := filepath.Join(home, ".curlrc")
-			if err := os.WriteFile(curlrc, []byte("silent\nshow-error\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			// In a terminal, curl shows errors and no progress.
+			const begin = "curl() { command curl -sS \"$@\"; }\n"
 			const end = "\nprintf '\\036'\n" // separates the outputs
 			cmd := exec.Command(shell, options...)
-			cmd.Dir = home
-			cmd.Env = append(os.Environ(), "CURL_HOME="+home, "no_proxy=127.0.0.1", "PS1=", "PS2=")
-			cmd.Stdin = strings.NewReader(strings.Join(commands, end) + end)
+			cmd.Dir = t.TempDir()
+			cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1", "PS1=", "PS2=")
+			cmd.Stdin = strings.NewReader(begin + strings.Join(commands, end) + end)
 			output, err := cmd.CombinedOutput()
 			got := strings.Split(string(output), "\x1e")
 			if len(got) != len(want)+1 {
@@ -2348,11 +2174,7 @@ func TestReadmeQuotesExamples(t *testing.T) {
 		return regexp.MustCompile(`(?m)^[ \t]+`).ReplaceAllString(text, "")
 	}
 	for language, program := range map[string]string{"go": "client_test.go", "js": "client.test.mjs"} {
-		blocks := codeBlocks(readFile(t, "README.md"), language)
-		if len(blocks) == 0 {
-			t.Errorf("README.md has no code in %s", language)
-		}
-		for _, block := range blocks {
+		for _, block := range codeBlocks(readFile(t, "README.md"), language) {
 			if !strings.Contains(unindented(readFile(t, "testdata/examples/"+program)), unindented(block)) {
 				t.Errorf("README.md has this code, which is not in %s:\n%s", program, block)
 			}
@@ -2380,29 +2202,18 @@ func TestExamples(t *testing.T) {
 			t.Parallel()
 			args, needs := strings.Fields(tt.command), strings.Fields(tt.needs)
 			_, err := exec.LookPath(args[0])
-			if err := errors.Join(err, exec.Command(needs[0], needs[1:]...).Run()); err != nil {
-				t.Skip(err)
+			if err != nil || exec.Command(needs[0], needs[1:]...).Run() != nil {
+				t.Skip("not installed, or too old")
 			}
 
-			// A copy of the examples, with a petstore two folders above.
-			root := t.TempDir()
-			folder := filepath.Join(root, "testdata", "examples")
-			if err := os.MkdirAll(folder, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			programs, _ := filepath.Glob("testdata/examples/*.*")
-			for _, program := range programs {
-				text := []byte(readFile(t, program))
-				if err := os.WriteFile(filepath.Join(root, program), text, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := os.Symlink(os.Args[0], filepath.Join(root, "petstore")); err != nil {
+			root := t.TempDir() // of a copy of the examples, with a petstore two folders above
+			_, err = exec.Command("cp", "-R", "testdata", root).Output()
+			if err := errors.Join(err, os.Symlink(os.Args[0], filepath.Join(root, "petstore"))); err != nil {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(args[0], args[1:]...)
-			cmd.Dir = folder
-			cmd.Env = append(os.Environ(), "TMPDIR="+root, "no_proxy=127.0.0.1", childVariable+"=1")
+			cmd.Dir = filepath.Join(root, "testdata", "examples")
+			cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1", childVariable+"=1")
 			// A petstore has the standard error of the program. As long as one runs, there
 			// is no end of the output.
 			cmd.WaitDelay = patience
@@ -2440,21 +2251,19 @@ type schema struct {
 }
 
 // readOpenAPI returns api/openapi.json, and its operations by the method and the
-// path of the service.
-func readOpenAPI(t *testing.T) (api description, operations map[string]operation) {
+// path.
+func readOpenAPI(t *testing.T) (d description, operations map[string]operation) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(readFile(t, "api/openapi.json")), &api); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, "api/openapi.json")), &d); err != nil {
 		t.Fatal(err)
 	}
 	operations = map[string]operation{}
-	for path, item := range api.Paths {
-		if item["servers"] == nil { // those of the whole document
+	for path, item := range d.Paths {
+		if item["servers"] == nil { // so those of the whole document
 			path = "/v1" + path
 		}
+		delete(item, "servers")
 		for method, text := range item {
-			if method == "servers" {
-				continue
-			}
 			var op operation
 			if err := json.Unmarshal(text, &op); err != nil {
 				t.Fatal(err)
@@ -2462,204 +2271,197 @@ func readOpenAPI(t *testing.T) (api description, operations map[string]operation
 			operations[strings.ToUpper(method)+" "+path] = op
 		}
 	}
-	return api, operations
+	return d, operations
 }
 
-// resolve returns the schema that a schema refers to, with what allOf joins.
-func (api description) resolve(s schema) schema {
+// resolve returns the schema that a schema refers to.
+func (d description) resolve(s schema) schema {
 	if name, found := strings.CutPrefix(s.Ref, "#/components/schemas/"); found {
-		return api.resolve(api.Components.Schemas[name])
+		return d.Components.Schemas[name]
 	}
-	all := schema{Properties: map[string]schema{}, Required: slices.Clone(s.Required)}
-	for _, part := range append(s.AllOf, schema{Properties: s.Properties}) {
-		part = func() schema {
-			if part.Ref != "" || part.AllOf != nil {
-				return api.resolve(part)
-			}
-			return part
-		}()
-		for name, property := range part.Properties {
-			all.Properties[name] = property
-		}
-		all.Required = append(all.Required, part.Required...)
-	}
-	s.Properties, s.Required = all.Properties, all.Required
 	return s
 }
 
-// api/openapi.json has the routes of the service, with their query parameters and
+// members returns the members of an object, and those that are required.
+func (d description) members(s schema) (all, required []string) {
+	s = d.resolve(s)
+	all, required = keys(s.Properties), s.Required
+	for _, part := range s.AllOf {
+		a, r := d.members(part)
+		all, required = append(all, a...), append(required, r...)
+	}
+	return all, required
+}
+
+// api/openapi.json has the routes of the service, and their query parameters with
 // what these allow.
 func TestOpenAPI(t *testing.T) {
-	api, operations := readOpenAPI(t)
-	undescribed := []string{"GET /v1/store/orders", "GET /healthz", "GET /openapi.json", "GET /{$}"}
+	d, operations := readOpenAPI(t)
+	undescribed := []string{
+		"/v1/store/orders", "/healthz", "/openapi.json", "/{$}", "/favicon.ico",
+	}
 	routed := map[string]bool{}
 	for _, rt := range routes {
-		if slices.Contains(undescribed, rt.pattern) {
+		if slices.Contains(undescribed, rt.path) {
 			continue
 		}
-		routed[rt.pattern] = true
-		op := operations[rt.pattern]
-		equal(t, rt.pattern+": the name", op.OperationID, rt.operation)
+		request := rt.method + " " + rt.path
+		routed[request] = true
+		equal(t, request+": the name", operations[request].OperationID, rt.operation)
 		var names []string
-		for _, p := range op.Parameters {
+		for _, p := range operations[request].Parameters {
 			if p.In == "query" {
 				names = append(names, p.Name)
 			}
 		}
-		equal(t, rt.pattern+": the parameters", sorted(names), sorted(rt.parameters))
+		equal(t, request+": the parameters", sorted(names), sorted(rt.parameters))
 	}
 	equal(t, "the operations", keys(operations), keys(routed))
 
 	s := start(t, manyPets(150)...)
-	for pattern, op := range operations {
+	for request, op := range operations {
 		for _, p := range op.Parameters {
 			if p.In != "query" {
 				continue
 			}
 			t.Run(op.OperationID+" "+p.Name, func(t *testing.T) {
-				s.reset(t, array(manyPets(150)...))
-				// A fault needs a code, and a code that is a status allows every parameter.
-				target := pattern + "?"
+				s.do(t, "DELETE /__admin/fault", "")
+				target := request + "?"
 				if op.OperationID == "setFault" && p.Name != "code" {
-					target += "code=503&"
+					target += "code=503&" // with which every parameter is allowed
 				}
 				send := func(value any) response { return s.do(t, fmt.Sprint(target, p.Name, "=", value), "") }
-				checkParameter(t, api.resolve(p.Schema), p.Name, send, s.do(t, target, ""))
+				checkParameter(t, d.resolve(p.Schema), send, s.do(t, target, "").body)
 			})
 		}
 	}
 
 	// The codes of a fault are those of FaultCode.
-	pattern := regexp.MustCompile(api.Components.Schemas["FaultCode"].Pattern)
-	samples := append(faultWords(), "400", "499", "599", "503,lost,rst", "503,503",
-		"", "399", "600", "5030", "x", "lost,", ",lost", "lost,x", "LOST", "lost lost")
-	for _, code := range samples {
-		r := s.do(t, "PUT /__admin/fault?code="+strings.ReplaceAll(code, " ", "+"), "")
+	pattern := regexp.MustCompile(d.Components.Schemas["FaultCode"].Pattern)
+	for _, code := range append(faultWords(), "400", "499", "599", "503,lost,rst", "503,503",
+		"", "399", "600", "5030", "x", "lost,", ",lost", "lost,x", "LOST", "lost+lost") {
+		r := s.do(t, "PUT /__admin/fault?code="+code, "")
 		equal(t, fmt.Sprintf("FaultCode allows %q", code), pattern.MatchString(code), r.status == 200)
 	}
 }
 
-// checkParameter checks that the service accepts what a schema allows, and
-// refuses what it does not. standard is the response without the parameter.
-func checkParameter(t *testing.T, schema schema, name string, send func(any) response, standard response) {
-	for _, value := range schema.Enum {
-		equal(t, value+": status", send(value).status, 200)
-		equal(t, value+"x: status", send(value+"x").status, 400)
+// checkParameter checks that the service accepts what the schema of a parameter
+// allows, refuses what it does not, and takes its default if it is not given.
+func checkParameter(t *testing.T, s schema, send func(value any) response, without string) {
+	accepts := func(value any, want bool) {
+		t.Helper()
+		r := send(value)
+		equal(t, r.request+": accepted", r.status == 200, want)
 	}
-	if schema.Type != "integer" && schema.Type != "number" {
-		return
+	for _, value := range s.Enum {
+		accepts(value, true)
+		accepts(value+"x", false)
 	}
-	for _, tt := range []struct {
-		bound *float64
-		step  int64 // from the bound to a value that is not allowed
-	}{
-		{schema.Minimum, -1},
-		{schema.Maximum, 1},
-	} {
-		if tt.bound != nil {
-			bound := int64(*tt.bound)
-			equal(t, fmt.Sprint(bound, ": status"), send(bound).status, 200)
-			equal(t, fmt.Sprint(bound+tt.step, ": status"), send(bound+tt.step).status, 400)
-		} else if name != "total" { // which would wait
-			extreme := int64(math.MaxInt64)
-			if tt.step < 0 {
-				extreme = math.MinInt64
-			}
-			equal(t, fmt.Sprint(extreme, ": status"), send(extreme).status, 200)
-		}
+	if s.Minimum != nil {
+		accepts(int64(*s.Minimum), true)
+		accepts(int64(*s.Minimum)-1, false)
+	} else if s.Type == "integer" {
+		accepts(int64(math.MinInt64), true)
 	}
-	if schema.Default != nil {
-		equal(t, "the response to the default", send(schema.Default).body, standard.body)
+	if s.Maximum != nil {
+		accepts(int64(*s.Maximum), true)
+		accepts(int64(*s.Maximum)+1, false)
+	}
+	if s.Default != nil {
+		r := send(s.Default)
+		equal(t, r.request+", the default", r.body, without)
 	}
 }
 
-// Answers have the members that api/openapi.json gives them.
+// Answers have the members that api/openapi.json gives them: all of them in one
+// or another, and the required ones in each.
 func TestSchemas(t *testing.T) {
-	api, _ := readOpenAPI(t)
-	s := start(t, newIda, newRex)
+	d, _ := readOpenAPI(t)
+	s := start(t)
+	s.send(t, "GET /v1/pets", "", "Prefer: code=hangup").wait()
 	s.do(t, "POST /v1/pets?x", `{"id":1}`, "Prefer: delay=0")
-	s.do(t, "GET /v1/pets", "")
-	journal := s.do(t, "GET /__admin/requests", "").body
+	s.setFault(t, "code=hangup")
+	s.send(t, "GET /v1/pets", "").wait()
 	s.setFault(t, "code=503&delay=0&answer-delay=0&retry-after=7&operation=createPet&skip=99&times=2")
+	s.do(t, "GET /v1/pets", "")
 	fault := s.do(t, "GET /__admin/fault", "").body
-	for _, tt := range []struct {
-		schema string
-		all    string   // an answer with all members
-		least  string   // an answer with the required members only
-		at     []string // the place of the schema's object in the answers
-	}{
-		{schema: "Pet", all: rex, least: ida},
-		{schema: "Error", all: errorText(400, "x", "x"), least: errorText(400, "x", "x")},
-		{schema: "Fault", all: fault, least: "{}"},
-		{schema: "Journal", all: journal, least: journal},
-		{
-			schema: "JournalEntry",
-			all:    strings.TrimSuffix(strings.Split(journal, "\n")[1], ","),
-			least:  strings.Split(journal, "\n")[2],
-		},
+	journal := s.do(t, "GET /__admin/requests", "").body
+	entries := strings.Split(journal, "\n")[1:5]
+	for name, answers := range map[string][]string{
+		"NewPet":       {newRex, newIda},
+		"Pet":          {rex, ida},
+		"Error":        {errorText(400, "x", "x")},
+		"Fault":        {fault, "{}"},
+		"Journal":      {journal},
+		"JournalEntry": entries,
 	} {
-		var all, least map[string]any
-		if err := errors.Join(json.Unmarshal([]byte(tt.all), &all), json.Unmarshal([]byte(tt.least), &least)); err != nil {
-			t.Fatal(err)
+		count := map[string]int{} // the number of answers with each member
+		for _, answer := range answers {
+			var object map[string]any
+			if err := json.Unmarshal([]byte(strings.TrimSuffix(answer, ",")), &object); err != nil {
+				t.Fatal(err)
+			}
+			for member := range object {
+				count[member]++
+			}
 		}
-		described := api.resolve(api.Components.Schemas[tt.schema])
-		equal(t, tt.schema+": members", keys(described.Properties), keys(all))
-		equal(t, tt.schema+": required members", sorted(described.Required), keys(least))
+		all, required := d.members(d.Components.Schemas[name])
+		equal(t, name+": members", sorted(all), keys(count))
+		for member := range count {
+			if count[member] < len(answers) {
+				delete(count, member)
+			}
+		}
+		equal(t, name+": required members", sorted(required), keys(count))
 	}
-	equal(t, "required of NewPet", sorted(api.Components.Schemas["NewPet"].Required), []string{"categoryId", "name"})
 }
 
-// The reference names everything that there is.
+// The reference has each operation, parameter, code, flag and member of the
+// journal, and the page each code.
 func TestReference(t *testing.T) {
-	_, operations := readOpenAPI(t)
-	api, _ := readOpenAPI(t)
-	reference := words(readFile(t, "api/reference.md"))
-	var names []string
-	for pattern, op := range operations {
-		if strings.Contains(pattern, " /v1") {
+	d, operations := readOpenAPI(t)
+	names := faultWords()
+	for request, op := range operations {
+		if name, path, _ := strings.Cut(request, " "); strings.HasPrefix(path, "/v1") {
 			names = append(names, op.OperationID)
 		} else {
-			_, path, _ := strings.Cut(pattern, " ")
-			names = append(names, path)
+			names = append(names, name, path)
 		}
 		for _, p := range op.Parameters {
-			names = append(names, p.Name)
+			if p.In == "query" {
+				names = append(names, p.Name)
+			}
 		}
 	}
-	names = append(names, faultWords()...)
-	names = append(names, keys(api.Components.Schemas["Fault"].Properties)...)
-	names = append(names, keys(api.Components.Schemas["JournalEntry"].Properties)...)
-	_, _, help := command{args: []string{"-h"}}.output()
-	for _, match := range regexp.MustCompile(`(?m)^  (-\w+)`).FindAllStringSubmatch(help, -1) {
-		names = append(names, match[1])
+	for _, schema := range []string{"Fault", "JournalEntry"} {
+		members, _ := d.members(d.Components.Schemas[schema])
+		names = append(names, members...)
 	}
+	_, _, help := command{args: []string{"-h"}}.output()
+	names = append(names, regexp.MustCompile(`(?m)^  -\w+`).FindAllString(help, -1)...)
+
+	wordsOf := func(text string) []string { return regexp.MustCompile(`[\w/-]+`).FindAllString(text, -1) }
+	reference := wordsOf(readFile(t, "api/reference.md"))
 	for _, name := range names {
-		if !reference[name] {
+		if !slices.Contains(reference, strings.TrimSpace(name)) {
 			t.Errorf("api/reference.md does not have %s", name)
 		}
 	}
-
-	page := words(readFile(t, "api/index.html"))
+	page := wordsOf(readFile(t, "api/index.html"))
 	for _, code := range faultWords() {
-		if !page[code] {
+		if !slices.Contains(page, code) {
 			t.Errorf("the page does not have %s", code)
 		}
 	}
 }
 
-// words returns the words of a text, such as listPets, answer-delay, -seed and
-// /__admin/fault.
-func words(text string) map[string]bool {
-	set := map[string]bool{}
-	for _, word := range regexp.MustCompile(`[\w/-]+`).FindAllString(text, -1) {
-		set[word] = true
-	}
-	return set
-}
-
 // faultWords returns the codes of a fault that are not a status.
 func faultWords() []string {
-	return keys(faultKinds)
+	var codes []string
+	for _, kind := range faultKinds {
+		codes = append(codes, kind.code)
+	}
+	return codes
 }
 
 // Everything together.
@@ -2856,18 +2658,18 @@ func benchmark(b *testing.B, method, target, body string, status int) {
 // server is a running petstore.
 type server struct {
 	url  string // without a slash at the end
-	key  string // the API key, for do and send
+	key  string // the API key that do and send use
 	log  *buffer
-	stop func() // ends the service, or only its waits for one that start has started
+	stop func() // stops the service; for one of start, it ends the waits only
 }
 
-// response is what came back for a request.
+// response is the answer to a request.
 type response struct {
-	request string // what was sent, for messages
-	status  int    // 0 if there was no response
+	request string // for messages
+	status  int    // 0 if there was no answer
 	header  http.Header
 	body    string // the part of it that came
-	err     error  // of the connection; nil for a whole response
+	err     error  // of the connection; nil for a whole answer
 }
 
 // pending is a request that was sent.
@@ -2877,16 +2679,14 @@ type pending struct {
 }
 
 // wait returns the response.
-func (p pending) wait() response {
-	return <-p.response // the client gives up after patience
-}
+func (p pending) wait() response { return <-p.response }
 
-// patience is how long a test waits for what must happen. It is shorter than a
-// wait of the service (30 s), so a test fails if such a wait does not end early.
+// patience is how long a test waits for what must happen. It is less than the
+// longest waits of the service (30 s), so that a test notices if one does not end.
 const patience = 20 * time.Second
 
-// client sends each request on a connection of its own. On a connection that was
-// kept alive, net/http would repeat requests that a fault has closed.
+// client uses a new connection for each request: net/http would repeat a request
+// if a fault closes a connection that was kept alive.
 var client = &http.Client{
 	Timeout: patience,
 	Transport: &http.Transport{
@@ -2897,9 +2697,11 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// do sends a request, such as "GET /v1/pets", and returns the response. The
-// headers have the form "Prefer: code=503". The key is added to them, unless
-// Authorization is given; the header noKey is not sent at all.
+// noKey is a header for do and send: it keeps them from sending the key.
+const noKey = "Authorization:"
+
+// do sends a request, such as "GET /v1/pets", and returns the response. Headers
+// have the form "Prefer: code=503". The key is added, unless one is given.
 func (s *server) do(t testing.TB, request, body string, headers ...string) response {
 	t.Helper()
 	r := s.send(t, request, body, headers...).wait()
@@ -2909,10 +2711,7 @@ func (s *server) do(t testing.TB, request, body string, headers ...string) respo
 	return r
 }
 
-// noKey is a header for do and send that keeps them from sending the key.
-const noKey = "Authorization:"
-
-// send is do for a request whose response may be late or never come.
+// send sends a request as do does, but does not wait for its response.
 func (s *server) send(t testing.TB, request, body string, headers ...string) pending {
 	t.Helper()
 	method, target, _ := strings.Cut(request, " ")
@@ -2929,55 +2728,44 @@ func (s *server) send(t testing.TB, request, body string, headers ...string) pen
 	}
 	if r.Header["Authorization"] == nil {
 		r.Header.Set("Authorization", "Bearer "+s.key)
-	}
-	if r.Header.Get("Authorization") == "" {
+	} else if r.Header.Get("Authorization") == "" {
 		r.Header.Del("Authorization")
 	}
-	sent := strings.TrimSpace(request + " " + strings.Join(append([]string{body}, headers...), " "))
 	p := pending{response: make(chan response, 1), leave: cancel}
 	go func() {
 		resp, err := client.Do(r)
-		p.response <- read(fmt.Sprintf("%.300s", sent), resp, err)
+		p.response <- read(fmt.Sprintf("%.300s", fmt.Sprint(request, " ", body, " ", headers)), resp, err)
 	}()
 	return p
 }
 
-// read reads a response to its end.
+// read reads an answer to its end.
 func read(request string, resp *http.Response, err error) response {
 	if err != nil {
 		return response{request: request, err: err}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return response{
-		request: request,
-		status:  resp.StatusCode,
-		header:  resp.Header,
-		body:    string(body),
-		err:     err,
-	}
+	return response{request, resp.StatusCode, resp.Header, string(body), err}
 }
 
 // want checks the status, and a body that is JSON and a newline, or empty.
 func (r response) want(t testing.TB, status int, body string) {
 	t.Helper()
-	contentType := ""
+	contentType, length := "", r.header.Get("Content-Length")
 	if body != "" {
 		body += "\n"
-		contentType = "application/json"
+		contentType, length = "application/json", strconv.Itoa(len(body))
 	}
 	if r.status != status || r.body != body || r.err != nil {
 		t.Errorf("%s:\n got %d %.2000s (error: %v)\nwant %d %.2000s",
 			r.request, r.status, r.body, r.err, status, body)
 	}
 	r.wantHeader(t, "Content-Type", contentType)
-	if body != "" {
-		r.wantHeader(t, "Content-Length", strconv.Itoa(len(body)))
-	}
+	r.wantHeader(t, "Content-Length", length)
 }
 
-// wantError checks that the body is an Error, and that its message begins with
-// message.
+// wantError checks that the body is an Error whose message begins like this.
 func (r response) wantError(t testing.TB, status int, code, message string) {
 	t.Helper()
 	var e struct{ Message string }
@@ -2988,14 +2776,15 @@ func (r response) wantError(t testing.TB, status int, code, message string) {
 	}
 }
 
-// wantHeader checks a header, or for "" that it is not there.
+// errorText returns an Error as JSON.
+func errorText(status int, code, message string) string {
+	return fmt.Sprintf(`{"code":"%s","message":%s,"status":%d}`, code, jsonText(message), status)
+}
+
+// wantHeader checks the only value of a header, which is not there if it is "".
 func (r response) wantHeader(t testing.TB, name, value string) {
 	t.Helper()
-	var want []string
-	if value != "" {
-		want = []string{value}
-	}
-	equal(t, r.request+": "+name, r.header.Values(name), want)
+	equal(t, r.request+": "+name, strings.Join(r.header.Values(name), "\n"), value)
 }
 
 // ids returns the ids of the pets in a list.
@@ -3012,9 +2801,10 @@ func (r response) ids(t testing.TB) []int64 {
 	return ids
 }
 
-// errorText returns an Error as JSON.
-func errorText(status int, code, message string) string {
-	return fmt.Sprintf(`{"code":"%s","message":%s,"status":%d}`, code, jsonText(message), status)
+// has reports whether the store has a pet, without a trace in the journal.
+func (s *server) has(t testing.TB, pet string) bool {
+	t.Helper()
+	return strings.Contains(s.do(t, "GET /v1/pets", "", observer).body, pet)
 }
 
 // connection is a TCP connection, for requests that net/http's client would not
@@ -3027,7 +2817,7 @@ type connection struct {
 // dial connects to the service.
 func (s *server) dial(t testing.TB) connection {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(s.url, "http://"), patience)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -3036,20 +2826,19 @@ func (s *server) dial(t testing.TB) connection {
 	return connection{conn.(*net.TCPConn), bufio.NewReader(conn)}
 }
 
-// write sends text, in which a line ends with LF in place of CR LF. It ignores
-// errors, as the service may answer before it has read everything.
+// write sends text with CR LF in place of LF. It ignores errors: the service may
+// answer and close the connection before it has read everything.
 func (c connection) write(text string) {
 	io.WriteString(c, strings.ReplaceAll(text, "\n", "\r\n"))
 }
 
-// read reads the response to a request with this method.
+// read reads the answer to a request with this method.
 func (c connection) read(method string) response {
 	resp, err := http.ReadResponse(c.in, &http.Request{Method: method})
-	return read("raw "+method, resp, err)
+	return read(method+" on a connection of the test", resp, err)
 }
 
-// sendRaw sends a request with the key and this header on a connection of its
-// own.
+// sendRaw sends a request with the key and this header on a new connection.
 func (s *server) sendRaw(t testing.TB, request, header string) connection {
 	t.Helper()
 	c := s.dial(t)
@@ -3061,44 +2850,83 @@ func (s *server) sendRaw(t testing.TB, request, header string) connection {
 // for the body, which is newIda.
 func (s *server) startCreate(t testing.TB) connection {
 	t.Helper()
-	header := fmt.Sprintf("Expect: 100-continue\nContent-Length: %d", len(newIda))
-	c := s.sendRaw(t, "POST /v1/pets", header)
+	c := s.sendRaw(t, "POST /v1/pets", fmt.Sprintf("Expect: 100-continue\nContent-Length: %d", len(newIda)))
 	if r := c.read("POST"); r.status != 100 {
-		t.Fatalf("headers of a create: got %d and the error %v, want 100", r.status, r.err)
+		t.Fatalf("the headers of a create: got %d and the error %v, want 100", r.status, r.err)
 	}
 	return c
 }
 
-// Helpers: the fault and the journal.
+// Helpers: resets, the standing fault and the journal.
+
+// reset replaces the pets by those of a JSON array, or for "" of the start.
+func (s *server) reset(t testing.TB, seed string) {
+	t.Helper()
+	s.do(t, "POST /__admin/reset", seed).want(t, 204, "")
+}
+
+// setFault sets the standing fault.
+func (s *server) setFault(t testing.TB, query string) {
+	t.Helper()
+	if r := s.do(t, "PUT /__admin/fault?"+query, ""); r.status != 200 {
+		t.Fatalf("%s: got %d %s", r.request, r.status, r.body)
+	}
+}
+
+// wantFault checks the members of the standing fault.
+func (s *server) wantFault(t testing.TB, members string) {
+	t.Helper()
+	s.do(t, "GET /__admin/fault", "").want(t, 200, "{"+members+"}")
+}
+
+// waitFault waits until the standing fault has a counter, such as "held":1.
+func (s *server) waitFault(t testing.TB, counter string) {
+	t.Helper()
+	eventually(t, counter, func() bool {
+		return strings.Contains(s.do(t, "GET /__admin/fault", "").body, counter)
+	})
+}
 
 // recorded is an entry of the journal.
 type recorded struct {
-	Time    time.Time
-	Method  string
-	URL     string
-	Headers map[string]string
-	Body    string
-	Status  int
-	Seconds float64
-	Answer  string
-	Error   string
-	Fault   string
-	Ignored []string
+	ID            int64
+	Time          time.Time
+	Method, URL   string
+	Headers       map[string]string
+	Body          string
+	Status        int
+	Seconds       float64
+	AnswerHeaders map[string]string
+	Answer, Error string
+	Fault         map[string]string
+	Ignored       []string
 }
 
-// journal waits until total requests have been recorded, and returns the journal.
-func (s *server) journal(t testing.TB, total int) []recorded {
+// readJournal returns what the journal answers to a query.
+func (s *server) readJournal(t testing.TB, query string) (entries []recorded, total int, since time.Time) {
 	t.Helper()
-	r := s.do(t, fmt.Sprint("GET /__admin/requests?total=", total), "")
+	r := s.do(t, "GET /__admin/requests"+query, "")
 	var journal struct {
 		Requests []recorded
-		Meta     struct{ Total int }
+		Meta     struct {
+			Total int
+			Since time.Time
+		}
 	}
-	err := json.Unmarshal([]byte(r.body), &journal)
-	if err != nil || journal.Meta.Total < total {
-		t.Fatalf("%s: got %.2000s\nwant %d requests", r.request, r.body, total)
+	if err := json.Unmarshal([]byte(r.body), &journal); err != nil {
+		t.Fatalf("%s: %v in %.2000s", r.request, err, r.body)
 	}
-	return journal.Requests
+	return journal.Requests, journal.Meta.Total, journal.Meta.Since
+}
+
+// journal waits until n requests have been recorded, and returns them.
+func (s *server) journal(t testing.TB, n int) []recorded {
+	t.Helper()
+	entries, total, _ := s.readJournal(t, fmt.Sprint("?total=", n))
+	if total < n {
+		t.Fatalf("the journal has %d requests, want %d: %+v", total, n, entries)
+	}
+	return entries
 }
 
 // wantJournal checks the method, the URL and the status of all recorded requests,
@@ -3112,53 +2940,19 @@ func (s *server) wantJournal(t testing.TB, want ...string) {
 	equal(t, "the journal", got, want)
 }
 
-// setFault sets the standing fault.
-func (s *server) setFault(t testing.TB, query string) {
-	t.Helper()
-	if r := s.do(t, "PUT /__admin/fault?"+query, ""); r.status != 200 {
-		t.Fatalf("%s: got %d %s", r.request, r.status, r.body)
-	}
-}
+// Helpers: services.
 
-// wantFault checks the standing fault, without the braces.
-func (s *server) wantFault(t testing.TB, members string) {
-	t.Helper()
-	s.do(t, "GET /__admin/fault", "").want(t, 200, "{"+members+"}")
-}
-
-// waitHeld waits until the standing fault holds n requests.
-func (s *server) waitHeld(t testing.TB, n int) {
-	t.Helper()
-	want := fmt.Sprintf(`"applied":%d}`, n)
-	eventually(t, want, func() bool {
-		return strings.Contains(s.do(t, "GET /__admin/fault", "").body, want)
-	})
-}
-
-// reset replaces the pets. The seed is a JSON array, or empty for those of the
-// start.
-func (s *server) reset(t testing.TB, seed string) {
-	t.Helper()
-	s.do(t, "POST /__admin/reset", seed).want(t, 204, "")
-}
-
-// Helpers: starting a service.
-
-// start serves these pets until the test ends. The service must log nothing.
+// start serves these pets until the test ends. The log must stay empty.
 func start(t testing.TB, pets ...string) *server {
 	t.Helper()
 	return startWith(t, seedOf(t, pets...), func(*http.Server) {})
 }
 
-// startWith is start with a seed and a change of the HTTP server.
+// startWith is start with a seed, and a function that changes the HTTP server.
 func startWith(t testing.TB, seed *store, change func(*http.Server)) *server {
 	t.Helper()
 	stopping := make(chan struct{})
-	s := &server{
-		key:  testKey,
-		log:  new(buffer),
-		stop: sync.OnceFunc(func() { close(stopping) }),
-	}
+	s := &server{key: testKey, log: new(buffer), stop: sync.OnceFunc(func() { close(stopping) })}
 	handler := slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelWarn})
 	ts := httptest.NewUnstartedServer(nil)
 	ts.Config = newServer(newService(testKey, seed, 0, stopping, slog.New(handler)))
@@ -3173,23 +2967,6 @@ func startWith(t testing.TB, seed *store, change func(*http.Server)) *server {
 	return s
 }
 
-// testHandler returns the handler of a service with these pets, for tests and
-// benchmarks that would measure the network otherwise.
-func testHandler(t testing.TB, pets ...string) http.Handler {
-	t.Helper()
-	log := slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	return newService(testKey, seedOf(t, pets...), 0, nil, log).handler()
-}
-
-// call sends a request to a handler.
-func call(h http.Handler, method, target, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, target, strings.NewReader(body))
-	r.Header.Set("Authorization", "Bearer "+testKey)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
-
 // seedOf returns a store with these pets.
 func seedOf(t testing.TB, pets ...string) *store {
 	t.Helper()
@@ -3200,49 +2977,68 @@ func seedOf(t testing.TB, pets ...string) *store {
 	return seed
 }
 
-// addRoute adds a route under GET /v1/pets/added until the test ends. As routes
-// are global, the test must not be parallel.
-func addRoute(t testing.TB, do func(*exchange) error) {
+// addRoute adds GET /v1/pets/added until the test ends. As routes are global, the
+// test must not be parallel.
+func addRoute(t testing.TB, do func(*exchange) (answer, error)) {
 	all := routes
 	t.Cleanup(func() { routes = all })
-	routes = append(slices.Clip(all), route{pattern: "GET /v1/pets/added", do: do})
+	routes = append(slices.Clip(all), route{method: "GET", path: "/v1/pets/added", do: do})
 }
 
-// command is a command line of petstore.
+// testHandler returns the handler of a service with these pets, for tests and
+// benchmarks that the network would slow down.
+func testHandler(t testing.TB, pets ...string) http.Handler {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return newService(testKey, seedOf(t, pets...), 0, nil, log).handler()
+}
+
+// call sends a request to a handler.
+func call(h http.Handler, method, target, body string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, newRequest(method, target, body, ""))
+	return w
+}
+
+// newRequest returns a request for a handler.
+func newRequest(method, target, body, prefer string) *http.Request {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+testKey)
+	r.Header.Set("Prefer", prefer)
+	return r
+}
+
+// command is a command line of petstore, which runs in the process of the test.
 type command struct {
 	args  []string
 	key   string    // PETSTORE_API_KEY
 	stdin io.Reader // empty if it is nil
 }
 
-// run runs the command in the process of the test, and returns its exit code.
+// run runs the command, and returns its exit code.
 func (c command) run(ctx context.Context, stdout, stderr io.Writer) int {
-	getenv := func(name string) string {
-		if name == "PETSTORE_API_KEY" {
-			return c.key
-		}
-		return ""
-	}
 	if c.stdin == nil {
 		c.stdin = strings.NewReader("")
 	}
+	getenv := func(name string) string { return map[string]string{"PETSTORE_API_KEY": c.key}[name] }
 	return report(run(ctx, c.args, getenv, c.stdin, stdout, stderr), stderr)
 }
 
-// output runs a command that does not serve, and returns what it prints.
+// output runs a command that does not serve, or else stops at once.
 func (c command) output() (code int, stdout, stderr string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
 	var out, errs buffer
-	code = c.run(stopped(), &out, &errs) // should it serve, it stops at once
+	code = c.run(ctx, &out, &errs)
 	return code, out.take(), errs.take()
 }
 
-// start runs the command on a free port until the test ends. The log is its
-// standard error.
+// start runs the command on a free port until the test ends.
 func (c command) start(t testing.TB) *server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	c.args = append([]string{"-addr", "127.0.0.1:0"}, c.args...)
-	stdout, w := io.Pipe()
+	r, w := io.Pipe()
 	log := new(buffer)
 	exit := make(chan int, 1)
 	go func() {
@@ -3250,11 +3046,11 @@ func (c command) start(t testing.TB) *server {
 		w.Close()
 		exit <- code
 	}()
-	out := bufio.NewReader(stdout)
-	s := &server{url: readURL(t, out, log), key: c.key, log: log}
+	stdout := bufio.NewReader(r)
+	s := &server{url: readURL(t, stdout), key: c.key, log: log}
 	s.stop = sync.OnceFunc(func() {
 		cancel()
-		more, _ := io.ReadAll(out)
+		more, _ := io.ReadAll(stdout)
 		equal(t, "standard output after the base URL", string(more), "")
 		equal(t, "the exit code", receive(t, "the end of the service", exit), 0)
 	})
@@ -3269,74 +3065,49 @@ func program(t testing.TB, args ...string) *server {
 }
 
 // readURL reads the base URL from standard output, and returns it without /v1.
-func readURL(t testing.TB, stdout *bufio.Reader, log *buffer) string {
+func readURL(t testing.TB, stdout *bufio.Reader) string {
 	t.Helper()
 	line, _ := stdout.ReadString('\n')
-	url, found := strings.CutSuffix(line, "/v1\n")
-	if !found || !regexp.MustCompile(`^http://127\.0\.0\.1:[1-9]\d*$`).MatchString(url) {
-		t.Fatalf("standard output: got %q, want the base URL; standard error:\n%s", line, log.take())
+	match := regexp.MustCompile(`^(http://127\.0\.0\.1:[1-9]\d*)/v1\n$`).FindStringSubmatch(line)
+	if match == nil {
+		t.Fatalf("standard output: got %q, want the base URL", line)
 	}
-	return url
+	return match[1]
 }
 
-// process is petstore in a process of its own, which is killed when the test
-// ends.
-type process struct {
-	*server
-	*exec.Cmd
-	stdout *bufio.Reader
-}
-
-// childVariable is the environment variable with which the test binary is
-// petstore.
+// childVariable is the environment variable that makes the test binary petstore.
 const childVariable = "PETSTORE_TEST_CHILD"
 
-// newProcess returns a command for petstore in a process of its own.
-func newProcess(args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0", "-stdin"}, args...)...)
-	cmd.Env = append(os.Environ(), childVariable+"=1", "PETSTORE_API_KEY="+testKey)
-	return cmd
-}
-
-// startProcess starts what newProcess has returned, and waits for its base URL.
-// Its standard input stays open until the test binary ends.
-func startProcess(t testing.TB, cmd *exec.Cmd) process {
+// startProcess starts petstore in a process of its own, with SIGINT ignored. The
+// process is killed when the test ends, and stops if the test binary is killed.
+func startProcess(t testing.TB, stderr io.Writer, args ...string) (*server, *exec.Cmd) {
 	t.Helper()
-	log := new(buffer)
-	if cmd.Stderr == nil {
-		cmd.Stderr = log
-	}
+	args = append([]string{os.Args[0], "-addr", "127.0.0.1:0", "-stdin"}, args...)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `trap "" INT; exec "$0" "$@"`}, args...)...)
+	cmd.Env = append(os.Environ(), childVariable+"=1", "PETSTORE_API_KEY="+testKey)
+	cmd.Stderr = stderr
 	_, err1 := cmd.StdinPipe()
 	stdout, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	out := bufio.NewReader(stdout)
-	return process{&server{url: readURL(t, out, log), key: testKey, log: log}, cmd, out}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	return &server{url: readURL(t, bufio.NewReader(stdout)), key: testKey}, cmd
 }
 
-// wantExit waits for the end of the process, and checks its exit code.
-func (p process) wantExit(t testing.TB, code int) {
+// wantExit waits for the end of a process, and checks its exit code.
+func wantExit(t testing.TB, cmd *exec.Cmd, code int) {
 	t.Helper()
-	ended := make(chan struct{})
-	go func() {
-		more, _ := io.ReadAll(p.stdout)
-		equal(t, "standard output after the base URL", string(more), "")
-		p.Wait()
-		close(ended)
-	}()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
 	receive(t, "the end of the process", ended)
-	equal(t, "the exit code", p.ProcessState.ExitCode(), code)
+	equal(t, "the exit code", cmd.ProcessState.ExitCode(), code)
 }
 
 // waitRefused waits until the service accepts no connections.
 func (s *server) waitRefused(t testing.TB) {
 	t.Helper()
-	eventually(t, "connections are refused", func() bool {
+	eventually(t, "the end of the listener", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		if err == nil {
 			conn.Close()
@@ -3345,19 +3116,18 @@ func (s *server) waitRefused(t testing.TB) {
 	})
 }
 
-// TestMain runs the tests, or petstore for newProcess and the examples.
+// TestMain runs the tests, or petstore for startProcess and the examples.
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		main()
 	}
-	// In UTC, local times in the journal would look right.
-	time.Local = time.FixedZone("east", 9*60*60)
-	flag.Set("test.parallel", "16") // as parallel tests only wait
+	time.Local = time.FixedZone("east", 9*60*60) // in UTC, a local time would look right
+	flag.Set("test.parallel", "16")              // as parallel tests mostly wait
 	flag.Parse()
 	os.Exit(m.Run())
 }
 
-// Helpers: the rest.
+// Helpers: comparing and waiting.
 
 // equal checks that got is want.
 func equal[T any](t testing.TB, what string, got, want T) {
@@ -3397,22 +3167,42 @@ func eventually(t testing.TB, what string, isTrue func() bool) {
 	}
 }
 
-// concurrently calls f with 0 to n-1 at the same time, and waits for the end of
-// all calls. f must not end the test.
+// concurrently calls f with 0 to n-1 at the same time. f must not end the test.
 func concurrently(n int, f func(i int)) {
-	begin := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			<-begin
 			f(i)
 		}()
 	}
-	close(begin)
 	wg.Wait()
 }
+
+// buffer is what a service has written. It is safe for concurrent use.
+type buffer struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = append(b.text, p...)
+	return len(p), nil
+}
+
+// take returns the text, and removes it.
+func (b *buffer) take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text := string(b.text)
+	b.text = nil
+	return text
+}
+
+// Helpers: values and files.
 
 // manyPets returns n pets. Every tenth is sold, and the others are available.
 func manyPets(n int) []string {
@@ -3427,31 +3217,22 @@ func manyPets(n int) []string {
 	return pets
 }
 
-// stopped returns a context that is done.
-func stopped() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}
-
 // half returns the half of a body that truncate and stall send.
-func half(body string) string {
-	return body[:len(body)/2]
-}
-
-// sorted returns a sorted copy of a list.
-func sorted(list []string) []string {
-	list = slices.Clone(list)
-	slices.Sort(list)
-	return list
-}
+func half(body string) string { return body[:len(body)/2] }
 
 // array returns a JSON array.
-func array(elements ...string) string {
-	return "[" + strings.Join(elements, ",") + "]"
+func array(elements ...string) string { return "[" + strings.Join(elements, ",") + "]" }
+
+// jsonText returns a value as the service writes it.
+func jsonText(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// numbers returns first, first+step, … up to last.
+// numbers returns first, first+step and so on, up to last.
 func numbers(first, last, step int64) []int64 {
 	var list []int64
 	for n := first; n <= last; n += step {
@@ -3466,19 +3247,14 @@ func keys[V any](m map[string]V) []string {
 	for key := range m {
 		list = append(list, key)
 	}
-	slices.Sort(list)
-	return list
+	return sorted(list)
 }
 
-// jsonText returns a value as JSON, as the service writes it.
-func jsonText(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+// sorted returns a sorted copy of a list.
+func sorted(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return list
 }
 
 // readFile returns a file of the repository.
@@ -3499,26 +3275,4 @@ func tempFile(t testing.TB, text string) string {
 		t.Fatal(err)
 	}
 	return name
-}
-
-// buffer holds what a service writes. It is safe for concurrent use.
-type buffer struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.text = append(b.text, p...)
-	return len(p), nil
-}
-
-// take returns the text, and removes it.
-func (b *buffer) take() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	text := string(b.text)
-	b.text = nil
-	return text
 }

@@ -10,10 +10,8 @@
 //   - store.go: state: the world that a reset replaces, the pets and their
 //     JSON, the seed, the journal
 //   - auth.go: the API key, and CORS
-//   - errors.go: errors and the checks that return them, and the faults that
-//     clients ask for
-//
-// Each file uses only files that are listed after it.
+//   - errors.go: errors and the checks that return them, and all about the
+//     faults that clients ask for
 package main
 
 import (
@@ -28,6 +26,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -47,12 +46,12 @@ func main() {
 	// signal.NotifyContext cannot do that: its stop function would restore how the
 	// process treated SIGINT at its start, and a shell starts a background job,
 	// such as "petstore &", with SIGINT ignored.
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-signals
-		stop()
+		sig := <-signals
+		stop(errors.New(sig.String()))
 		<-signals
 		os.Exit(1) // requests in flight get no answer
 	}()
@@ -88,7 +87,7 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 		return err
 	}
 	if opts.version {
-		_, err := fmt.Fprintln(stdout, version)
+		_, err := fmt.Fprintf(stdout, "%s (build %s, %s)\n", version, build(), runtime.Version())
 		return err
 	}
 	key := getenv("PETSTORE_API_KEY")
@@ -102,13 +101,12 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 		level = slog.LevelInfo
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	if opts.stdin {
 		go func() {
 			io.Copy(io.Discard, stdin)
-			log.Info("standard input has ended, so the service stops")
-			stop()
+			stop(errors.New("standard input has ended"))
 		}()
 	}
 
@@ -127,7 +125,7 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	} else if opts.log {
 		fmt.Fprintf(stderr, "a page for browsers is at %s/\n", root)
 	}
-	return serve(ln, newService(key, seed, opts.latency, ctx.Done(), log), stdout)
+	return serve(ctx, ln, newService(key, seed, opts.latency, ctx.Done(), log), stdout)
 }
 
 // randomKeyNotice has a curl line and a link to paste. A browser does not send
@@ -159,7 +157,13 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags := flag.NewFlagSet("petstore", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free port")
-	flags.StringVar(&opts.seed, "seed", "", "start with the pets in `file`, a JSON array")
+	flags.Func("seed", "start with the pets in `file`, a JSON array", func(name string) error {
+		if name == "" { // as from an unset variable
+			return errors.New("it must be the path of a file")
+		}
+		opts.seed = name
+		return nil
+	})
 	flags.Func("latency", "wait for this `duration`, up to 30s, before each request under /v1 that has the key",
 		func(text string) (err error) {
 			opts.latency, err = parseLatency(text)
@@ -174,7 +178,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 			}
 			return nil
 		})
-	flags.BoolVar(&opts.version, "version", false, "print the version of the interface and exit")
+	flags.BoolVar(&opts.version, "version", false, "print the versions of the interface and of this build, and exit")
 
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -207,6 +211,24 @@ Environment:
 
 Flags:
 `
+
+// build returns the version of the module or, if it has none, the revision that
+// the version control system gave to the build.
+func build() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return "unknown" // as with "go run"
+}
 
 // parseLatency parses a duration from 0 to maxWait.
 func parseLatency(text string) (time.Duration, error) {
@@ -305,12 +327,14 @@ func rootURL(addr net.Addr) string {
 	return root.String() // escapes the zone of an IPv6 address
 }
 
-// stopTimeout is how long a stopping service waits for requests in flight.
-const stopTimeout = 10 * time.Second
+const (
+	stopTimeout = 10 * time.Second // how long a stopping service waits for requests in flight
+	logTimeout  = time.Second      // how long it then waits for its log to be written
+)
 
-// serve serves s on ln, and prints its base URL. It returns nil once s is
-// stopping and the requests in flight have been answered, or their time is up.
-func serve(ln net.Listener, s *service, stdout io.Writer) error {
+// serve serves s on ln, and prints its base URL. It returns nil once ctx is done
+// and the requests in flight have been answered, or their time is up.
+func serve(ctx context.Context, ln net.Listener, s *service, stdout io.Writer) error {
 	srv := newServer(s)
 	defer srv.Close()
 	served := make(chan error, 1)
@@ -321,13 +345,27 @@ func serve(ln net.Listener, s *service, stdout io.Writer) error {
 	select {
 	case err := <-served:
 		return err
-	case <-s.stopping:
+	case <-ctx.Done():
 	}
-	s.log.Info("stopping; a second signal ends the process at once", "limit", stopTimeout)
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+
+	// A terminal that is paused (Ctrl-S) blocks the log. That must not keep the
+	// process from stopping.
+	stopped := make(chan error, 1)
+	logged := make(chan struct{})
+	go func() {
+		s.log.Info("stopping; a second signal ends the process at once",
+			"reason", context.Cause(ctx), "limit", stopTimeout)
+		if err := <-stopped; err != nil {
+			s.log.Warn("requests in flight get no answer", "error", err)
+		}
+		close(logged)
+	}()
+	limit, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	if err := srv.Shutdown(ctx); err != nil {
-		s.log.Warn("requests in flight get no answer", "error", err)
+	stopped <- srv.Shutdown(limit)
+	select {
+	case <-logged:
+	case <-time.After(logTimeout):
 	}
 	return nil
 }

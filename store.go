@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,14 +26,14 @@ import (
 // affect the pets, the journal or the fault of the next test.
 type world struct {
 	pets     *store
-	journal  journal
+	journal  *journal
 	standing atomic.Pointer[standingFault] // nil for none
 	done     chan struct{}                 // closed when the next world has replaced this one
 }
 
 // newWorld returns a world with the pets of seed.
 func newWorld(seed *store) *world {
-	return &world{pets: seed.clone(), done: make(chan struct{})}
+	return &world{pets: seed.clone(), journal: newJournal(), done: make(chan struct{})}
 }
 
 // setStanding replaces the standing fault, and releases the requests that the
@@ -46,17 +48,8 @@ func (w *world) setStanding(f *standingFault) {
 // a pet without a status.
 type PetStatus string
 
-// petStatuses are the values of a PetStatus, and petStatusList lists them in a
-// message.
-var (
-	petStatuses   = []string{"available", "pending", "sold"}
-	petStatusList = orList(petStatuses)
-)
-
-// parseStatus parses a PetStatus, or returns an Error with this code.
-func parseStatus(code, given string) (PetStatus, error) {
-	return PetStatus(given), checkChoice(code, "status", given, petStatuses)
-}
+// petStatuses are the values of a PetStatus.
+var petStatuses = []string{"available", "pending", "sold"}
 
 // NewPet is the body of createPet (contract, section 2).
 type NewPet struct {
@@ -65,78 +58,92 @@ type NewPet struct {
 	Status     PetStatus `json:"status,omitempty"` // absent if the client gave none
 }
 
-// newPetMembers are the names of the members of NewPet.
-var newPetMembers = []string{"name", "categoryId", "status"}
-
 // Pet is a NewPet with the id that the store has assigned (contract, section 2).
 type Pet struct {
 	ID int64 `json:"id"` // at least 1
 	NewPet
 }
 
-// object is a JSON object. The last of several members with the same name wins,
-// as in encoding/json.
-type object map[string]json.RawMessage
+// object is a JSON object that is being parsed. The methods that parse a member
+// remove it, so that the unknown members are left, and keep the first error.
+type object struct {
+	members map[string]json.RawMessage
+	firstError
+}
 
-// parseObject parses the JSON object of a pet. what names the text in errors.
-func parseObject(what string, text []byte) (object, error) {
+// parseObject parses the JSON object of a pet. The last of several members with
+// the same name wins, as in encoding/json. what names the text in errors.
+func parseObject(what string, text []byte) (*object, error) {
 	if !utf8.Valid(text) {
 		return nil, badRequest(codeInvalidBody, what+" is not valid UTF-8")
 	}
-	var members object
-	err := parseJSON(what, text, &members, `a JSON object, such as {"name":"Rex","categoryId":7}`)
-	return members, err
+	o := &object{}
+	err := parseJSON(what, text, &o.members, `a JSON object, such as {"name":"Rex","categoryId":7}`)
+	return o, err
 }
 
 // has reports whether the object has a member with this name.
-func (o object) has(name string) bool {
-	_, ok := o[name]
+func (o *object) has(name string) bool {
+	_, ok := o.members[name]
 	return ok
 }
 
-// text returns the text of a member that must be a JSON string. allowed describes
-// the valid values, for the message of the Error.
-func (o object) text(name, allowed string) (string, error) {
-	value, ok := o[name]
+// take removes a member and returns its JSON, or keeps an error if the object
+// does not have it. allowed describes the valid values.
+func (o *object) take(name, allowed string) (value json.RawMessage, ok bool) {
+	value, ok = o.members[name]
 	if !ok {
-		return "", invalid(codeInvalidBody, name, "missing", allowed)
+		o.keep(invalid(codeInvalidBody, name, "missing", allowed))
+	}
+	delete(o.members, name)
+	return value, ok
+}
+
+// text returns a member that must be a JSON string. allowed describes the valid
+// values.
+func (o *object) text(name, allowed string) string {
+	value, ok := o.take(name, allowed)
+	if !ok {
+		return ""
 	}
 	if value[0] != '"' {
-		return "", invalid(codeInvalidBody, name, string(value), allowed)
+		o.keep(invalid(codeInvalidBody, name, string(value), allowed))
+		return ""
 	}
 	var text string
-	err := json.Unmarshal(value, &text)
-	return text, err
+	o.keep(json.Unmarshal(value, &text))
+	return text
+}
+
+// choice returns a member that must be one of the allowed words.
+func (o *object) choice(name string, allowed []string) string {
+	word, err := parseChoice(codeInvalidBody, name, o.text(name, orList(allowed)), allowed)
+	o.keep(err)
+	return word
 }
 
 // integer returns a member that must be an integer.
-func (o object) integer(name string, least, most int64) (int64, error) {
-	value, ok := o[name]
+func (o *object) integer(name string, least, most int64) int64 {
+	value, ok := o.take(name, "an integer")
 	if !ok {
-		return 0, invalid(codeInvalidBody, name, "missing", "an integer")
+		return 0
 	}
-	return parseInteger(codeInvalidBody, name, string(value), least, most)
+	n, err := parseInteger(codeInvalidBody, name, string(value), least, most)
+	o.keep(err)
+	return n
 }
 
-// parsePet returns the pet that the members of an object describe. It ignores
-// members that are not in newPetMembers.
-func parsePet(members object) (p NewPet, err error) {
-	if p.Name, err = members.text("name", "a string"); err != nil {
-		return p, err
+// parsePet returns the pet that an object describes, if o.err is nil. It leaves
+// the unknown members in the object.
+func parsePet(o *object) NewPet {
+	p := NewPet{
+		Name:       o.text("name", "a string"),
+		CategoryID: o.integer("categoryId", math.MinInt64, math.MaxInt64),
 	}
-	if p.CategoryID, err = members.integer("categoryId", math.MinInt64, math.MaxInt64); err != nil {
-		return p, err
+	if o.has("status") {
+		p.Status = PetStatus(o.choice("status", petStatuses))
 	}
-	if members.has("status") {
-		status, err := members.text("status", petStatusList)
-		if err != nil {
-			return p, err
-		}
-		if p.Status, err = parseStatus(codeInvalidBody, status); err != nil {
-			return p, err
-		}
-	}
-	return p, nil
+	return p
 }
 
 // parseJSON parses text into v. In errors, what names the text, and allowed
@@ -175,7 +182,7 @@ type storedPet struct {
 }
 
 // The size of a store is bounded. The size of a pet is the length of its JSON
-// and petCost, which is about what the map and the slices need for it.
+// and petCost, an estimate of what the map and the slices need for it.
 const (
 	maxSize = 256 << 20 // bytes
 	petCost = 128       // bytes
@@ -286,22 +293,20 @@ func readSeed(text []byte) (*store, error) {
 	return s, nil
 }
 
-// putSeed adds the next pet of a seed. The store has the pets before it, in the
-// order of the seed, and the caller is its only user.
+// putSeed adds the next pet of a seed. The store has only the pets before it, in
+// the order of the seed. The caller is its only user.
 func (s *store) putSeed(text []byte) error {
-	members, err := parseObject("the pet", text)
+	pet, err := parseObject("the pet", text)
 	if err != nil {
 		return err
 	}
-	p, err := parsePet(members)
-	if err != nil {
-		return err
-	}
+	p := parsePet(pet)
 	id := s.lastID + 1
-	if members.has("id") {
-		if id, err = members.integer("id", 1, maxSeedID); err != nil {
-			return err
-		}
+	if pet.has("id") {
+		id = pet.integer("id", 1, maxSeedID)
+	}
+	if pet.err != nil {
+		return pet.err
 	}
 	if s.pets[id] != nil {
 		owner := slices.IndexFunc(s.ordered[""], func(p *storedPet) bool { return p.id == id }) + 1
@@ -313,12 +318,13 @@ func (s *store) putSeed(text []byte) error {
 
 // entry is a request in the journal, and its answer.
 type entry struct {
+	// ID counts the entries of the journal: 1, 2, 3, …
+	ID     int64     `json:"id"`
 	Time   timestamp `json:"time"` // when the headers had arrived
 	Method string    `json:"method"`
 	URL    string    `json:"url"` // the request target, as sent
-	// Headers have canonical names. The values of a repeated header are joined
-	// with ", ". In Authorization, <API_KEY> stands for the key.
-	Headers map[string]string `json:"headers"`
+	// Headers are those of the request, in the map of net/http. See readable.
+	Headers headers `json:"headers"`
 	// Body is empty if there was none, or if it was not read to its end: because
 	// the key was wrong, or the body too large, too late or cut short. Here and in
 	// Answer, bytes that are not UTF-8 become U+FFFD.
@@ -328,19 +334,42 @@ type entry struct {
 	// Seconds is the time until the answer was ready to be sent, to the
 	// millisecond.
 	Seconds float64 `json:"seconds"`
-	// Answer is the first maxAnswer bytes of the body of the answer, even if the
-	// client did not get them.
-	Answer string `json:"answer"`
+	// AnswerHeaders are the headers that the service set for the answer, and Answer
+	// is the first maxAnswer bytes of its body, even if the client did not get
+	// them.
+	AnswerHeaders headers `json:"answerHeaders,omitempty"`
+	Answer        string  `json:"answer"`
 	// Error is the message of the operation's Error, even if a fault replaced the
 	// answer, or says that the client left.
 	Error string `json:"error,omitempty"`
-	// Fault is the fault that was applied, in the form of Preference-Applied.
-	Fault string `json:"fault,omitempty"`
+	// Fault is the fault that was applied, or nil.
+	Fault *faultParameters `json:"fault,omitempty"`
 	// Ignored has the unknown names, which the operation ignored: sorted query
 	// parameters, then sorted members of the body.
 	Ignored []string `json:"ignored,omitempty"`
 
+	// The headers of the request that net/http keeps apart from the others.
+	host             string
+	transferEncoding []string
+
 	size int // what the entry counts for maxJournalSize
+}
+
+// readable returns the entry with all headers of the request, and with the key
+// hidden. It copies the map, which others read too. That is done when the journal
+// is read, and not for each request.
+func (e entry) readable(key string) entry {
+	e.Headers = maps.Clone(e.Headers)
+	if authorization, ok := e.Headers["Authorization"]; ok {
+		e.Headers["Authorization"] = hideKey(authorization, key)
+	}
+	if e.host != "" {
+		e.Headers["Host"] = []string{e.host}
+	}
+	if e.transferEncoding != nil {
+		e.Headers["Transfer-Encoding"] = e.transferEncoding
+	}
+	return e
 }
 
 // timestamp is a time that is encoded in UTC, to the millisecond. It is
@@ -351,37 +380,69 @@ func (t timestamp) MarshalJSON() ([]byte, error) {
 	return t.UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
 }
 
+// headers are the headers of a request or an answer, in the map that net/http
+// has for them. They must not be modified. In JSON, they are an object, and the
+// values of a repeated header are joined with ", ".
+type headers http.Header
+
+func (h headers) MarshalJSON() ([]byte, error) {
+	joined := make(map[string]string, len(h))
+	for name, values := range h {
+		joined[name] = strings.Join(values, ", ")
+	}
+	return encodeJSON(joined), nil
+}
+
+// size returns what the headers count for maxJournalSize.
+func (h headers) size() int {
+	size := 0
+	for name, values := range h {
+		size += len(name)
+		for _, value := range values {
+			size += len(value) + valueCost
+		}
+	}
+	return size
+}
+
 // The bounds of the journal.
 const (
 	maxJournal     = 1000    // entries
 	maxAnswer      = 1000    // bytes of an answer in an entry
 	maxJournalSize = 4 << 20 // bytes of all texts in the entries, and valueCost for each header and ignored name
-	valueCost      = 100     // bytes, about what a header needs in its map
+	valueCost      = 100     // bytes, an estimate of what a header needs besides its text
 )
 
-// journal holds the last requests. It is safe for concurrent use. The zero
-// journal is empty.
+// journal holds the last requests. It is safe for concurrent use.
 type journal struct {
 	mu sync.Mutex // guards the fields below
 
 	entries []entry                 // the oldest first
 	size    int                     // of all entries
 	total   int64                   // number of requests since the journal was cleared, including those no longer in entries
+	since   time.Time               // when the journal was made or cleared
 	waiting map[chan struct{}]int64 // channels returned by await, each with the total at which it is closed
+}
+
+func newJournal() *journal {
+	return &journal{
+		since:   time.Now(),
+		waiting: map[chan struct{}]int64{},
+	}
 }
 
 // add appends an entry, and drops the oldest entries beyond the bounds.
 func (j *journal) add(e entry) {
-	e.size = len(e.Method) + len(e.URL) + len(e.Body) + len(e.Answer) + len(e.Error) + len(e.Fault)
-	for name, value := range e.Headers {
-		e.size += len(name) + len(value) + valueCost
-	}
+	e.size = len(e.Method) + len(e.URL) + len(e.host) + len(e.Body) + len(e.Answer) + len(e.Error)
+	e.size += e.Headers.size() + e.AnswerHeaders.size()
 	for _, name := range e.Ignored {
 		e.size += len(name) + valueCost
 	}
 
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.total++
+	e.ID = j.total
 	j.entries = append(j.entries, e)
 	j.size += e.size
 	for len(j.entries) > maxJournal || j.size > maxJournalSize {
@@ -389,7 +450,6 @@ func (j *journal) add(e entry) {
 		j.entries[0] = entry{} // so that what it refers to can be collected
 		j.entries = j.entries[1:]
 	}
-	j.total++
 	for c, n := range j.waiting {
 		if j.total >= n {
 			close(c)
@@ -398,18 +458,30 @@ func (j *journal) add(e entry) {
 	}
 }
 
-// all returns the entries, the oldest first, and the total.
-func (j *journal) all() ([]entry, int64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clone(j.entries), j.total
+// journalMeta says what a journal counts.
+type journalMeta struct {
+	// Total is the number of requests since the journal was cleared, including
+	// those that it no longer has.
+	Total int64 `json:"total"`
+	// Since is when IDs began at 1: at the start of the service, a reset, or when
+	// the journal was cleared.
+	Since time.Time `json:"since"`
 }
 
-// clear removes all entries. The total starts again at 0.
+// after returns the entries whose ids are above id, the oldest first.
+func (j *journal) after(id int64) ([]entry, journalMeta) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	first := sort.Search(len(j.entries), func(i int) bool { return j.entries[i].ID > id })
+	return slices.Clone(j.entries[first:]), journalMeta{Total: j.total, Since: j.since.UTC()}
+}
+
+// clear removes all entries. Their ids start again at 1.
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.entries, j.size, j.total = nil, 0, 0
+	j.since = time.Now()
 }
 
 // await returns a channel that is closed once the total reaches n. The caller
@@ -421,9 +493,6 @@ func (j *journal) await(n int64) (reached <-chan struct{}, cancel func()) {
 	if j.total >= n {
 		close(c)
 		return c, func() {}
-	}
-	if j.waiting == nil {
-		j.waiting = map[chan struct{}]int64{}
 	}
 	j.waiting[c] = n
 	return c, func() {

@@ -1,5 +1,5 @@
 // Tests of a client of petstore. Run "go build" in ../.. once, and then
-// "node --test" here (Node.js 18 or newer). With vitest, change the two lines
+// "node --test client.test.mjs" here (Node.js 18 or newer). With vitest, change the two lines
 // that mention it. If its globalSetup starts one petstore for all files, it must
 // return a function that stops petstore, or else vitest waits for it.
 import assert from "node:assert/strict";
@@ -7,8 +7,9 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { test } from "node:test"; // vitest: from "vitest"
+import { fileURLToPath } from "node:url";
 
-if (!existsSync("../../petstore")) throw new Error('build petstore first, with "go build"');
+const binary = fileURLToPath(new URL("../../petstore", import.meta.url));
 
 // Client is the client under test: put yours in its place. It sends a request
 // up to four times, unless its signal aborts it first.
@@ -60,7 +61,8 @@ class Client {
 // start runs a petstore until the test t ends. It returns the base URL of the
 // API, and two functions.
 async function start(t) {
-  const petstore = spawn("../../petstore", ["-addr", "127.0.0.1:0", "-stdin", "-log=false"], {
+  assert(existsSync(binary), 'build petstore first, with "go build"');
+  const petstore = spawn(binary, ["-addr", "127.0.0.1:0", "-stdin", "-log=false"], {
     env: { ...process.env, PETSTORE_API_KEY: "test" },
     stdio: ["pipe", "pipe", "inherit"], // on standard error, petstore reports why it cannot start
   });
@@ -84,12 +86,13 @@ async function start(t) {
     return answer && JSON.parse(answer);
   }
 
-  // check compares the statuses of the answers, and the number of pets. A request
-  // is recorded before its answer is sent, so check need not wait.
+  // check compares the statuses of the answers, and the number of pets, which is
+  // at most 100. A request is recorded before its answer is sent, so check need not
+  // wait.
   async function check(statuses, count) {
     const { requests } = await admin("GET", "/__admin/requests");
     assert.deepEqual(requests.map((request) => request.status), statuses);
-    const pets = await admin("GET", "/v1/pets");
+    const pets = await admin("GET", "/v1/pets?limit=100");
     assert.equal(pets.length, count);
   }
 

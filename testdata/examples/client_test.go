@@ -1,6 +1,6 @@
 // Tests of a client of petstore. Run "go build" in ../.. once, and then
-// "go test client_test.go" here. README.md says how to build petstore for
-// another project.
+// "go test client_test.go" here. README.md, beside this file, says how to use it
+// in another project.
 package client
 
 import (
@@ -164,8 +164,9 @@ func (p petstore) requests() []request {
 	return journal.Requests
 }
 
-// check compares the statuses of the answers, and the number of pets. A request
-// is recorded before its answer is sent, so check need not wait.
+// check compares the statuses of the answers, and the number of pets, which is
+// at most 100. A request is recorded before its answer is sent, so check need not
+// wait.
 func (p petstore) check(wantStatuses string, wantPets int) {
 	p.t.Helper()
 	var statuses []string
@@ -176,7 +177,7 @@ func (p petstore) check(wantStatuses string, wantPets int) {
 		p.t.Errorf("the statuses are %q, want %q", got, wantStatuses)
 	}
 	var pets []pet
-	p.do("GET", "/v1/pets", "", &pets)
+	p.do("GET", "/v1/pets?limit=100", "", &pets)
 	if len(pets) != wantPets {
 		p.t.Errorf("there are %d pets, want %d", len(pets), wantPets)
 	}
