@@ -219,9 +219,10 @@ type faultKind struct {
 	// alter, if it is not nil, changes the answer before it is recorded. A status
 	// of 0 drops the answer.
 	alter func(w http.ResponseWriter, r *http.Request, a answer) answer
-	// send sends the body. If it is nil, the body is sent at once. The body is nil
-	// for HEAD and if the answer is dropped: even then, a stall has to wait, and
-	// rst has to reset the connection. wait returns an error if the client leaves.
+	// send sends the body, after the answer has been recorded. If it is nil, the
+	// body is sent at once. The body is nil for HEAD and if the answer is dropped:
+	// even then, a stall has to wait, and rst has to reset the connection. wait
+	// returns an error if the client leaves.
 	send func(w http.ResponseWriter, body []byte, wait func(time.Duration) error)
 }
 

@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// service is the state of the HTTP service.
+// service answers requests. All its fields but current are set once.
 type service struct {
 	key        string
 	seed       *store          // the pets of a new world; must not be modified
@@ -606,7 +606,7 @@ func clearFault(x *exchange) (answer, error) {
 // showJournal answers with the requests in the journal whose ids are above the
 // parameter after, one request a line. With the parameter total, it first waits
 // until that many requests have been recorded, for up to maxWait. The answer may
-// have fewer, if that or the world ends first.
+// have fewer, if that or the world ends first, or the journal is cleared.
 func showJournal(x *exchange) (answer, error) {
 	after := x.query.integer("after", 0, 0, math.MaxInt64)
 	total := x.query.integer("total", 0, 0, math.MaxInt64)

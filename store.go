@@ -476,16 +476,21 @@ func (j *journal) after(id int64) ([]entry, journalMeta) {
 	return slices.Clone(j.entries[first:]), journalMeta{Total: j.total, Since: j.since.UTC()}
 }
 
-// clear removes all entries. Their ids start again at 1.
+// clear removes all entries. Their ids start again at 1, so nothing waits for the
+// old ones any more.
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.entries, j.size, j.total = nil, 0, 0
 	j.since = time.Now()
+	for c := range j.waiting {
+		close(c)
+		delete(j.waiting, c)
+	}
 }
 
-// await returns a channel that is closed once the total reaches n. The caller
-// must call cancel when it is done with the channel.
+// await returns a channel that is closed once the total reaches n, or the journal
+// is cleared. The caller must call cancel when it is done with the channel.
 func (j *journal) await(n int64) (reached <-chan struct{}, cancel func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

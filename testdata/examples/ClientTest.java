@@ -42,7 +42,7 @@ class ClientTest {
     static Process start() throws Exception {
         var program = Path.of(ClientTest.class.getProtectionDomain().getCodeSource().getLocation().toURI());
         var binary = program.resolveSibling("../../petstore");
-        if (!Files.exists(binary)) throw new IOException("build petstore first, with \"go build\"");
+        if (!Files.isRegularFile(binary)) throw new IOException("there is no " + binary + ": build petstore first, with \"go build\"");
         var builder = new ProcessBuilder(binary.toString(), "-addr", "127.0.0.1:0", "-stdin", "-log=false");
         builder.environment().put("PETSTORE_API_KEY", "test");
         builder.redirectError(ProcessBuilder.Redirect.INHERIT); // petstore reports why it cannot start

@@ -3,13 +3,13 @@
 # then "sh client.sh" here (dash, bash or zsh, with any curl).
 
 petstore=$(dirname "$0")/../../petstore
-[ -x "$petstore" ] || { echo 'build petstore first, with "go build"' >&2; exit 1; }
+[ -f "$petstore" ] || { echo "there is no $petstore: build petstore first, with \"go build\"" >&2; exit 1; }
 
 # Start petstore. Its standard error is that of this script, and says why it
 # cannot start. It stops when descriptor 3 is closed, which happens when this
 # script has ended, also if it is killed.
 export PETSTORE_API_KEY=test
-dir=$(mktemp -d)
+dir=$(mktemp -d) || exit 1
 mkfifo "$dir/in" "$dir/out"
 "$petstore" -addr 127.0.0.1:0 -stdin -log=false <"$dir/in" >"$dir/out" &
 exec 3>"$dir/in"
@@ -22,7 +22,7 @@ rex='{"name":"Rex","categoryId":7}'
 # The client under test: put yours in its place. It tries up to four times.
 create_pet() {
 	for try in 1 2 3 4; do
-		curl -sf -H "$auth" -H 'Content-Type: application/json' -d "$1" "$base/pets" && return
+		curl -sf -H "$auth" -H 'Content-Type: application/json' -d "$1" "$base/pets" 3>&- && return
 	done
 	return 1
 }
@@ -30,12 +30,12 @@ create_pet() {
 # admin sends a request of the test itself, which is not recorded and to which no
 # fault is applied.
 admin() { # method, path
-	curl -sSf -X "$1" -H "$auth" -H 'Petstore-Observer: test' "${base%/v1}$2"
+	curl -sSf -X "$1" -H "$auth" -H 'Petstore-Observer: test' "${base%/v1}$2" 3>&-
 }
 
 # The first request gets an error, the second a reset connection, and the third no
 # answer, although its pet is added.
-admin PUT '/__admin/fault?code=503,rst,lost&retry-after=0&operation=createPet' >/dev/null
+admin PUT '/__admin/fault?code=503,rst,lost&retry-after=0&operation=createPet' >/dev/null || exit 1
 
 create_pet "$rex" >/dev/null
 

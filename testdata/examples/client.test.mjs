@@ -4,7 +4,7 @@
 // return a function that stops petstore, or else vitest waits for it.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { test } from "node:test"; // vitest: from "vitest"
 import { fileURLToPath } from "node:url";
@@ -61,7 +61,8 @@ class Client {
 // start runs a petstore until the test t ends. It returns the base URL of the
 // API, and two functions.
 async function start(t) {
-  assert(existsSync(binary), 'build petstore first, with "go build"');
+  const isBuilt = statSync(binary, { throwIfNoEntry: false })?.isFile();
+  assert(isBuilt, `there is no ${binary}: build petstore first, with "go build"`);
   const petstore = spawn(binary, ["-addr", "127.0.0.1:0", "-stdin", "-log=false"], {
     env: { ...process.env, PETSTORE_API_KEY: "test" },
     stdio: ["pipe", "pipe", "inherit"], // on standard error, petstore reports why it cannot start

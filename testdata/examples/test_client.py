@@ -34,7 +34,7 @@ def create_pet(base, pet):
 
 class ClientTest(unittest.TestCase):
     def setUp(self):
-        self.assertTrue(PETSTORE.exists(), 'build petstore first, with "go build"')
+        self.assertTrue(PETSTORE.is_file(), f'there is no {PETSTORE}: build petstore first, with "go build"')
         # Standard error is inherited: there petstore says why it cannot start.
         petstore = subprocess.Popen(
             [PETSTORE, "-addr", "127.0.0.1:0", "-stdin", "-log=false"],
@@ -47,7 +47,7 @@ class ClientTest(unittest.TestCase):
         self.base = petstore.stdout.readline().rstrip("\n")
         self.assertTrue(self.base, "petstore did not start; standard error says why")
 
-    def admin(self, method, path):
+    def admin(self, method, path, body=None):
         """Sends a request of the test itself.
 
         It is not recorded, and no fault is applied to it.
@@ -55,6 +55,9 @@ class ClientTest(unittest.TestCase):
         request = urllib.request.Request(urllib.parse.urljoin(self.base, path), method=method)
         request.add_header("Authorization", "Bearer test")
         request.add_header("Petstore-Observer", "test")
+        if body is not None:
+            request.data = json.dumps(body).encode()
+            request.add_header("Content-Type", "application/json")
         with urllib.request.urlopen(request) as response:
             return json.loads(response.read() or "null")
 
@@ -69,3 +72,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual([request["status"] for request in requests], [503, 0, 0, 201])
         self.assertEqual([json.loads(request["body"]) for request in requests], [REX] * 4)
         self.assertEqual(len(self.admin("GET", "/v1/pets?limit=100")), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
