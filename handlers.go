@@ -76,7 +76,9 @@ var routes = []route{
 
 	{method: "GET", path: "/healthz", do: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
 	{method: "GET", path: "/openapi.json", do: static("application/json", openAPI)},
-	{method: "GET", path: "/{$}", do: static("text/html; charset=utf-8", indexHTML)},
+	{method: "GET", path: "/{$}", do: static("text/html; charset=utf-8", indexHTML), headers: pageHeaders},
+	{method: "GET", path: "/page.css", do: static("text/css; charset=utf-8", pageCSS), headers: pageHeaders},
+	{method: "GET", path: "/page.js", do: static("text/javascript; charset=utf-8", pageJS), headers: pageHeaders},
 	{method: "GET", path: "/favicon.ico", do: noIcon},
 }
 
@@ -87,6 +89,16 @@ var deprecation = http.Header{
 	"Deprecation": {"@1795132800"},
 	"Sunset":      {"Thu, 05 Dec 2030 00:00:00 GMT"},
 	"Link":        {`</v1/pets>; rel="successor-version"`},
+}
+
+// pageHeaders hold the headers of the page and its files. The page knows the key,
+// so it runs no script but its own, and no other page can frame it.
+var pageHeaders = http.Header{
+	"Content-Security-Policy": {"default-src 'none'; script-src 'self'; style-src 'self'; " +
+		"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+	"Cross-Origin-Opener-Policy": {"same-origin"},
+	"Referrer-Policy":            {"no-referrer"},
+	"X-Content-Type-Options":     {"nosniff"},
 }
 
 // handler returns the service as an http.Handler.
@@ -648,6 +660,10 @@ var (
 	openAPI []byte // describes the service to tools
 	//go:embed api/index.html
 	indexHTML []byte // the page
+	//go:embed api/page.css
+	pageCSS []byte
+	//go:embed api/page.js
+	pageJS []byte
 )
 
 // static returns an operation that answers with this body.

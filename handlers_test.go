@@ -422,6 +422,33 @@ func TestKeyIsNeeded(t *testing.T) {
 	s.do(t, "GET /openapi.json", "", noKey).want(t, 200, api)
 }
 
+// The page and its files are sent with headers that protect the key, which it
+// knows, from other pages.
+func TestPageFiles(t *testing.T) {
+	s := start(t)
+	for path, file := range map[string]struct{ name, contentType string }{
+		"/":         {"api/index.html", "text/html; charset=utf-8"},
+		"/page.css": {"api/page.css", "text/css; charset=utf-8"},
+		"/page.js":  {"api/page.js", "text/javascript; charset=utf-8"},
+	} {
+		r := s.do(t, "GET "+path, "", noKey)
+		equal(t, r.request+": status", r.status, 200)
+		equal(t, r.request, r.body, readFile(t, file.name))
+		for name, value := range map[string]string{
+			"Content-Type": file.contentType,
+			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; " +
+				"img-src 'self' data:; connect-src 'self'; " +
+				"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+			"X-Content-Type-Options":     "nosniff",
+			"Referrer-Policy":            "no-referrer",
+			"Cross-Origin-Opener-Policy": "same-origin",
+		} {
+			r.wantHeader(t, name, value)
+		}
+	}
+	s.do(t, "GET /favicon.ico", "", noKey).want(t, 204, "")
+}
+
 // A page of any origin may read every answer, with the headers that it needs. A
 // preflight is answered before anything else.
 func TestCORS(t *testing.T) {
@@ -1391,7 +1418,7 @@ func TestJournalIDs(t *testing.T) {
 func TestRecordedRequests(t *testing.T) {
 	s := start(t, newRex)
 	for _, request := range []string{
-		"GET /", "HEAD /", "GET /favicon.ico", "GET /openapi.json",
+		"GET /", "HEAD /", "GET /page.css", "GET /page.js", "GET /favicon.ico", "GET /openapi.json",
 		"GET /healthz", "POST /healthz", "GET /__admin", "PUT /__admin/fault", "GET /%5F_admin/nothing",
 		"POST /__admin/reset", "OPTIONS /v1/pets", "OPTIONS /nothing",
 	} {
@@ -2361,7 +2388,7 @@ func (d description) members(s schema) (all, required []string) {
 func TestOpenAPI(t *testing.T) {
 	d, operations := readOpenAPI(t)
 	undescribed := []string{
-		"/v1/store/orders", "/healthz", "/openapi.json", "/{$}", "/favicon.ico",
+		"/v1/store/orders", "/healthz", "/openapi.json", "/{$}", "/page.css", "/page.js", "/favicon.ico",
 	}
 	routed := map[string]bool{}
 	var faultOperations []string
@@ -2508,7 +2535,7 @@ func TestReference(t *testing.T) {
 			t.Errorf("api/reference.md does not have %s", name)
 		}
 	}
-	page := wordsOf(readFile(t, "api/index.html"))
+	page := wordsOf(readFile(t, "api/index.html") + readFile(t, "api/page.js"))
 	for _, code := range faultWords() {
 		if !slices.Contains(page, code) {
 			t.Errorf("the page does not have %s", code)

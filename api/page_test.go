@@ -1,0 +1,947 @@
+// Package api holds the documents of the service and its page. Its only code is
+// the test of the page in a browser.
+package api
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const (
+	key      = "a-key-of-the-test"
+	observer = "Petstore-Observer: test"
+	rex      = `{"name":"Rex","categoryId":7}`
+	markup   = `<img src=x onerror='document.title=0'>` // must be shown as text
+)
+
+// TestPage uses the page as people do, in a headless Chromium. It is skipped
+// where there is no ChromeDriver. If PETSTORE_AXE names the file axe.min.js of
+// axe-core, the test also checks the accessibility of the page.
+func TestPage(t *testing.T) {
+	session := startBrowser(t)
+	program := buildService(t)
+	for _, tt := range []struct {
+		name string
+		run  func(*page)
+	}{
+		{"Key", testKey},
+		{"Presets", testPresets},
+		{"AnotherFault", testAnotherFault},
+		{"HostileText", testHostileText},
+		{"List", testList},
+		{"Filter", testFilter},
+		{"Copy", testCopy},
+		{"Again", testAgain},
+		{"Pets", testPets},
+		{"Reset", testReset},
+		{"Outage", testOutage},
+		{"HiddenTab", testHiddenTab},
+		{"Looks", testLooks},
+	} {
+		passes := t.Run(tt.name, func(t *testing.T) {
+			p := &page{T: t, session: session, program: program}
+			p.startService("127.0.0.1:0")
+			p.resize(1280, "light")
+			p.command("/url", map[string]any{"url": p.base + "/#key=" + key}, nil)
+			p.see("#headline", "No fault")
+			tt.run(p)
+
+			// The console has nothing but requests that failed, such as a 401.
+			var entries []struct{ Source, Message string }
+			p.command("/se/log", map[string]any{"type": "browser"}, &entries)
+			for _, entry := range entries {
+				if entry.Source != "network" {
+					p.Errorf("the console says %s, want nothing", entry.Message)
+				}
+			}
+		})
+		if !passes {
+			break // as each wait that fails takes a minute
+		}
+	}
+}
+
+// The page takes the key from the link or asks for it, and keeps it to itself.
+func testKey(p *page) {
+	p.equal("location.href", p.base+"/") // the address does not show the key
+	p.command("/refresh", struct{}{}, nil)
+	p.see("#headline", "No fault") // the tab remembers the key
+
+	p.eval("sessionStorage.clear()")
+	p.command("/refresh", struct{}{}, nil)
+	p.see("#keyForm", "API key", "#desk", "")
+	for _, tt := range []struct{ key, want string }{
+		{"wrong", "refuses this key"},
+		{"ключ", "visible ASCII"},
+		{" " + key + " ", ""},
+	} {
+		p.fill("API key", tt.key)
+		p.click("Open the page")
+		p.see("#keyError", tt.want)
+	}
+	p.see("#headline", "No fault", "#keyForm", "")
+
+	// A link with a key can be pasted into the address of an open page. A late
+	// 401 for the key before it changes nothing.
+	p.eval("hold((path, {headers}) => headers.Authorization === 'Bearer old'); location.hash = '#key=old'")
+	p.equal("held > 0", true)
+	p.eval("location.hash = '#key=' + arguments[0]", key)
+	p.equal("location.href", p.base+"/")
+	p.eval("release()")
+	p.send("GET /v1/pets/1", "")
+	p.rows("GET 404 /v1/pets/1")
+	p.see("#keyForm", "")
+}
+
+// Each preset does to a client what its name says.
+func testPresets(p *page) {
+	tests := []struct {
+		title       string
+		held, added bool // the request, until the fault ends; its pet
+		status      int  // that the client gets, or 0 if it gets no answer
+		err         error
+		row         string
+	}{
+		{"503 once", false, false, 503, nil, "POST 503 /v1/pets Simulated"},
+		{"503 every time", false, false, 503, nil, "POST 503 /v1/pets Simulated"},
+		{"Hang up", false, false, 0, io.EOF, "POST no answer /v1/pets Hang up"},
+		{"TCP reset", false, false, 0, syscall.ECONNRESET, "POST no answer /v1/pets TCP reset"},
+		{"Slow by 3 s", false, true, 201, nil, "POST 201 /v1/pets Slow by 3 s"},
+		{"Slow body", true, true, 201, nil, "POST 201 /v1/pets Slow body"},
+		{"Answer lost", false, true, 0, io.EOF, "POST no answer /v1/pets Answer lost"},
+		{"Answer cut", false, true, 201, io.ErrUnexpectedEOF, "POST 201, half /v1/pets Answer cut"},
+		{"Answer stalls", true, true, 201, io.ErrUnexpectedEOF, "POST 201, half /v1/pets Answer stalls"},
+		{"HTML page", false, true, 502, nil, "POST 502 /v1/pets HTML page"},
+	}
+	var titles, rows []string
+	calm := p.eval("return icon.href")
+	for i, tt := range tests {
+		titles = append(titles, tt.title)
+		rows = append(rows, tt.row)
+		p.click(tt.title)
+		p.see("#sign.active #headline", tt.title)
+		p.equal("document.title", tt.title+" – Petstore")
+		p.equal("icon.href === arguments[0]", false, calm)
+		p.equal("$('[aria-current=true] b').textContent", tt.title)
+		p.equal("shown('#effect').includes('is not performed')", !tt.added)
+
+		pet := fmt.Sprintf(`"categoryId":%d}`, i)
+		client := p.start("POST /v1/pets", `{"name":"Rex",`+pet)
+		if tt.held {
+			p.see("#counts", "1 held now", "#held", "1 request")
+			p.click("End the fault")
+		}
+		r := <-client
+		if r.status != tt.status || !errors.Is(r.err, tt.err) {
+			p.Errorf("%s: the client got the status %d and the error %v, want %d and %v",
+				tt.title, r.status, r.err, tt.status, tt.err)
+		}
+		pets := p.send("GET /v1/pets?limit=100", "", observer).body
+		if strings.Contains(pets, pet) != tt.added {
+			p.Errorf("%s: got the pets %s, want the new one: %t", tt.title, pets, tt.added)
+		}
+	}
+	p.rows(rows...)
+	for i, tt := range tests {
+		p.eval("list.children[arguments[0]].click()", i)
+		p.equal("shown('#pane').includes('Effect createPet is not performed')", !tt.added)
+	}
+	p.equal("$$('#faults button b').map((title) => title.textContent)", titles)
+	p.click("503 once")
+	p.see("#headline", "503 once")
+	p.want("GET /v1/pets", "", 503, 200)
+	p.see("#sign.calm #headline", "Used up: 503 once", "#counts", "1 of 2", "#end", "")
+	p.equal("icon.href", calm)
+	p.click("503 every time")
+	p.see("#headline", "503 every time")
+	p.want("GET /v1/pets", "", 503, 503)
+	p.click("End the fault")
+	p.see("#sign.calm #headline", "No fault", "#counts", "", "#held", "")
+	p.want("GET /v1/pets", "", 200)
+}
+
+// A fault of any kind can be set with the fields, and is aimed at an operation.
+func testAnotherFault(p *page) {
+	p.click("createPet", "503 every time")
+	p.see("#headline", "503 every time on createPet")
+	p.want("GET /v1/pets", "", 200)
+	p.want("POST /v1/pets", "{}", 503)
+
+	// The fault that stands is aimed anew, and so is that of another client.
+	p.click("listPets")
+	p.see("#headline", "503 every time on listPets")
+	p.want("GET /v1/pets", "", 503)
+	p.want("POST /v1/pets", "{}", 400)
+	p.send("PUT /__admin/fault?code=500&times=7&operation=getPet", "")
+	p.see("#headline", "500, 7 times on getPet")
+	p.equal("$('#operations :checked').value", "getPet")
+	p.click("All")
+	p.equal("shown('#headline')", "500, 7 times")
+	p.want("GET /v1/pets", "", 500)
+
+	// A list of eight codes. The sign fits into a narrow window.
+	p.click("Another fault")
+	p.fill("Code", " 503,lost 429, 429,rst,html,truncate,500 ", "Skip first", "1", "Retry-After", "7")
+	p.click("Set this fault")
+	p.see("#headline", "503, Answer lost, 429 ×2", "#counts", "8 to come", "#effect", "Retry-After is 7 s")
+	p.click("listPets")
+	p.see("#headline", "4 more on listPets")
+	p.resize(320, "light")
+	p.equal("document.documentElement.scrollWidth <= innerWidth", true)
+	p.equal("end.getBoundingClientRect().right <= innerWidth", true)
+	p.want("GET /v1/pets", "", 200, 503, 0, 429)
+	p.see("#headline", "429, TCP reset, HTML page", "#counts", "3 of 4", "#counts", "5 to come")
+	p.want("GET /v1/pets", "", 429, 0, 502, 200, 500, 200)
+	p.see("#sign.calm #headline", "Used up", "#counts", "8 of 10")
+
+	// What the service refuses is shown at its field, until something is typed.
+	p.fill("Times", "2")
+	p.click("Set this fault")
+	p.see("#fieldError", "times")
+	p.equal("document.activeElement === $('[name=times][aria-invalid=true]')", true)
+	p.fill("Code", "503")
+	p.see("#fieldError", "")
+
+	// A fault that holds its last request is not used up.
+	p.fill("Skip first", "", "Delay", "30", "Answer delay", "0.1")
+	p.click("Set this fault")
+	p.see("#headline", "503, 2 times", "#effect", "waits 30 s", "#effect", "waits 0.1 s")
+	p.start("GET /v1/pets", "")
+	client := p.start("GET /v1/pets", "")
+	p.see("#sign.active #counts", "2 held now", "#held", "2 requests")
+	p.click("End the fault")
+	if r := <-client; r.status != 503 {
+		p.Errorf("got %+v for a request that was held, want the status 503", r)
+	}
+}
+
+// What clients send is shown as text, and whole in the pane. A code that the page
+// does not know is shown by its name.
+func testHostileText(p *page) {
+	p.send("POST /v1/pets?"+strings.ReplaceAll(markup, " ", "+"),
+		`{"name":"`+markup+`","categoryId":9007199254740993}`,
+		"User-Agent: "+markup, "X-Name: "+markup+"\u202e")
+	p.send("GET /"+strings.Repeat("x", 300), "\x1b[31m")
+	p.rows(
+		"POST 201 /v1/pets?<img+src=x+onerror='document.title=0'> ignored: <img src",
+		"GET 404 /"+strings.Repeat("x", 199)+"…",
+	)
+	p.see("#petRows", "1 "+markup+" 9007199254740993 –") // not exact as a number of JavaScript
+	p.click("POST 201")
+	for _, want := range []string{
+		"Client " + markup,
+		"X-Name " + markup + "⟨U+202e⟩",
+		"Authorization Bearer <API_KEY>",
+		`{ "id": 1, "name": "` + markup + `", "categoryId": 9007199254740993 }`,
+		`{"name":"` + markup + `","categoryId":9007199254740993}`,
+		"Location /v1/pets/1",
+	} {
+		p.see("#pane", want)
+	}
+	p.click("GET 404")
+	p.see("#pane", strings.Repeat("x", 300), "#pane", "⟨U+001b⟩[31m")
+
+	// The journal has the first 1,000 bytes of an answer.
+	p.send("POST /v1/pets?long", `{"name":"x`+strings.Repeat("🦎", 300)+`","categoryId":1}`)
+	p.see("#petRows", "2 x"+strings.Repeat("🦎", 99)+"…")
+	p.click("/v1/pets?long")
+	p.see("#pane", "the first 1,000 of 1,2", "#pane", "🦎🦎…")
+	p.equal("document.title", "Petstore")
+
+	p.eval(`window.after = (path, text) => path.startsWith("/__admin/")
+		? text.replaceAll(/"code":"([^"]*)lost"/g, '"code":"$1' + arguments[0] + '"') : text;`, markup)
+	p.send("PUT /__admin/fault?code=429,lost", "")
+	p.see("#headline", "429, "+markup)
+	p.want("GET /v1/pets", "", 429, 0)
+	p.see("#headline", "Used up: 429, "+markup)
+	p.click("GET no answer /v1/pets " + markup)
+	p.see("#pane", "Fault "+markup+" Effect listPets")
+	p.click("503 once")
+	p.see("#headline", "503 once")
+	p.equal("$$('#desk img').length", 0)
+}
+
+// The list follows its end, unless one has scrolled up or selected a row. It is
+// one Tab stop, and the arrow keys move the selection.
+func testList(p *page) {
+	sent := 0
+	send := func(n int, known string) {
+		p.Helper()
+		for range n {
+			sent++
+			p.send(fmt.Sprintf("GET /v1/pets/%d?", sent), "")
+		}
+		p.see("#known", known)
+	}
+	const isAtEnd = "list.scrollTop + list.clientHeight > list.scrollHeight - 8"
+	send(60, "60")
+	p.equal(isAtEnd, true)
+	send(1, "61")
+	p.equal(isAtEnd, true)
+	p.eval(`
+		list.scrollTop = 300;
+		return new Promise((resolve) => list.addEventListener("scroll", resolve));`)
+	send(3, "64")
+	p.see("#news", "3 new ↓")
+	p.equal("list.scrollTop", 300)
+	p.click("3 new")
+	send(1, "65")
+	p.equal(isAtEnd, true)
+	p.see("#news", "")
+
+	const tab, enter, escape = "\ue004", "\ue007", "\ue00c" // as WebDriver writes them
+	const end, home, up, down = "\ue010", "\ue011", "\ue013", "\ue015"
+	for _, tt := range []struct {
+		key  string
+		want int
+	}{{up, 65}, {up, 64}, {home, 1}, {down, 2}, {up, 1}, {up, 1}, {end, 65}, {down, 65}} {
+		p.press(tt.key)
+		p.see("#pane", fmt.Sprintf("/v1/pets/%d?", tt.want))
+		p.equal("selected()", fmt.Sprint("request-", tt.want))
+	}
+	send(1, "66")
+	p.see("#news", "1 new ↓") // the selected row stays
+	p.press(enter)
+	p.equal("document.activeElement.id", "pane")
+	p.press(tab)
+	p.equal("list.contains(document.activeElement)", false)
+	p.press(escape)
+	p.see("#pane", "No request is selected")
+	p.equal("selected()", "")
+
+	// The page keeps as many requests as the service. What one reads stays in
+	// place while rows above it leave.
+	const place = "$('#request-50').getBoundingClientRect().top"
+	before := p.eval("return " + place)
+	send(937, "the last 1,000 of 1,003")
+	p.see("#news", "938 new ↓")
+	p.equal(place, before)
+	p.equal("list.children.length", 1000)
+}
+
+// The filter finds words of a request, and methods and statuses as a whole.
+func testFilter(p *page) {
+	p.send("POST /v1/pets?x=1", `{"body":0,`+rex[1:], "User-Agent: shop/2.1")
+	p.send("GET /v1/pets?404&post", "", "X-Id: Ünïque")
+	p.send("GET /v1/pets/7", "")
+	for _, fault := range []string{"code=truncate", "code=lost", "code=html", "delay=0"} {
+		p.send("GET /v1/pets", "", "Prefer: "+fault)
+	}
+	p.see("#known", "7")
+	for _, tt := range []struct{ filter, want string }{
+		{"pets POST", "1"},
+		{"404", "3"},
+		{"createpet", "1"},
+		{"?404", "2"},
+		{"x-id: ünïque", "2"},
+		{"  SHOP body ", "1"},
+		{"there is no", "3"},
+		{"cut", "4"},
+		{"get 200", "2 4 7"},
+		{"?y", ""},
+	} {
+		p.Logf("filter %q", tt.filter) // shown if the test fails
+		p.fill("Filter", tt.filter)
+		p.equal("[...list.children].map(({id}) => id.replace('request-', '')).join(' ')", tt.want)
+	}
+	p.see("#known", "0 of 7", "#none", "No request matches")
+	p.click("Show all")
+	p.see("#known", "7", "#none", "")
+
+	// A request has failed unless its client got the whole answer of a success. A
+	// selected one that is hidden stays in the pane.
+	p.click("GET 200 /v1/pets Prefer")
+	p.see("#pane", "Prefer: Slow by 0 s")
+	p.click("Failed")
+	p.rows(
+		"GET 404 /v1/pets/7",
+		"GET 200, half /v1/pets Prefer: Answer cut",
+		"GET no answer /v1/pets Prefer: Answer lost",
+		"GET 502 /v1/pets Prefer: HTML page",
+	)
+	p.see("#known", "4 of 7", "#pane", "Prefer: Slow by 0 s")
+	p.equal("selected()", "")
+	p.click("Failed")
+	p.equal("selected()", "request-7")
+}
+
+// A copied line sends the same request in each shell, to this service and to no
+// other host. It has the key only for a path under /v1, and runs nothing. Many
+// of the requests here were made to harm whoever pastes them.
+func testCopy(p *page) {
+	const claimsKey = "Authorization: Bearer <API_KEY>" // as the journal shows the real one
+	tests := []struct {
+		request, body, header string
+		path                  string // that the line sends, if it is another one
+		isKeyless             bool
+	}{
+		{request: "POST /v1/pets", body: `{"name":"it's <b> \"$KEY\""}`, header: "Content-Type: application/json"},
+		{request: "GET /v1/pets?status={a}[1-2]", header: "Prefer: code=418, wait=1"},
+		{request: "HEAD /v1/pets/../pets"},
+		{request: "PATCH /v1/pets", body: "@no 'file'\n\n", header: "Content-Type: text/plain"},
+		{request: "GET /v1/pets", header: "X-Id: "},
+		{request: "GET /v1/pets", header: "Prefer: code=401"},
+		{request: "POST http://a.example.test/v1/pets", body: "{}", path: "/v1/pets"},
+		{request: "GET http://a@evil.test/v1/pets", path: "/v1/pets"},
+		{request: "-oPWN /v1/';touch${IFS}PWN;'"},
+		{request: "GET /v1/pets", header: "X'Id: ;touch PWN;#"},
+		{request: "GET /v1/pets", header: "X-Id: @/etc/passwd';touch PWN;#"},
+		{request: "POST /v1/pets", body: "';touch PWN;#"},
+		{request: "POST /v1/pets", body: `\';touch PWN;#\`},
+		{request: "POST /v1/pets", body: "@/etc/passwd\n`touch PWN`\n$(touch PWN)\n!touch\n%PATH%"},
+		{request: "GET /v1x/pets", isKeyless: true},
+		{request: "GET /v1/pets", header: claimsKey, isKeyless: true}, // answered 401
+		{request: "GET a:@evil.test/steal", path: "/a:@evil.test/steal", isKeyless: true},
+		{request: "CONNECT @evil.test:80", path: "/@evil.test:80", isKeyless: true},
+		{request: "GET http://a@evil.test/steal", path: "/steal", isKeyless: true},
+	}
+	for _, tt := range tests {
+		p.send(tt.request, tt.body, tt.header)
+	}
+	p.see("#known", fmt.Sprint(len(tests)))
+
+	// The journal in lines, without the headers that curl sends by itself.
+	own := regexp.MustCompile(`"(Accept|Accept-Encoding|Connection|Content-Length|Host|User-Agent)":"[^"]*",?`)
+	entry := regexp.MustCompile(`"method":.*,"status"`)
+	journal := func() []string {
+		text := p.send("GET /__admin/requests", "").body
+		return entry.FindAllString(own.ReplaceAllString(text, ""), -1)
+	}
+	sent := journal()
+	var lines []string
+	for i, tt := range tests {
+		p.eval("list.children[arguments[0]].click(); window.copied = null", i)
+		p.click("Copy as curl")
+		p.equal("copied === null", false)
+		line := p.eval("return copied").(string)
+		if hasKey := strings.Contains(line, key); hasKey == tt.isKeyless {
+			p.Errorf("%s\nhas the key: got %t, want %t", line, hasKey, !tt.isKeyless)
+		}
+		lines = append(lines, line)
+	}
+	for _, shell := range []string{"sh", "dash", "bash", "zsh"} {
+		if _, err := exec.LookPath(shell); err != nil {
+			p.Logf("%s is not installed", shell)
+			continue
+		}
+		for i, line := range lines {
+			p.send("DELETE /__admin/requests", "")
+			cmd := exec.Command(shell, "-c", line)
+			cmd.Dir = p.TempDir()
+			cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1")
+			output, _ := cmd.CombinedOutput() // curl fails if there is no answer
+			files, err := os.ReadDir(cmd.Dir)
+			got := journal()
+			_, target, _ := strings.Cut(tests[i].request, " ")
+			want := []string{strings.Replace(sent[i], target, cmp.Or(tests[i].path, target), 1)}
+			if !slices.Equal(got, want) || len(files) > 0 || err != nil {
+				p.Errorf("in %s\n%s\nsends\n%s\nwant\n%s\nand writes the files %v (%v), and prints %s",
+					shell, line, got, want, files, err, output)
+			}
+		}
+	}
+
+	// A line with control characters is shown, and cannot be copied.
+	p.send("POST /v1/pets?control", "\x1b[31m\r';touch PWN;#\u202e")
+	p.click("/v1/pets?control")
+	p.see("#pane", `--data-raw '⟨U+001b⟩[31m⟨U+000d⟩'\'';touch PWN;#⟨U+202e⟩'`)
+	p.equal("$$('#pane button').some((button) => shown(button).includes('Copy'))", false)
+
+	// Where the browser does not let the page copy, the line is shown.
+	p.send("GET /v1/pets?shown", "")
+	p.click("/v1/pets?shown")
+	p.eval("navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'))")
+	p.click("Copy as curl")
+	p.see("#pane", "'"+p.base+"/v1/pets?shown'")
+}
+
+// A request is marked as another try of an equal one only if that one has ended
+// before, with a failure that may pass.
+func testAgain(p *page) {
+	p.eval(`
+		window.tests = [
+			["00.000", {status: 503}, ""],
+			["01.020", {status: 429}, "again, +1.02 s"],
+			["01.270", {}, "again, +250 ms"],
+			["02.000", {status: 404}, ""],
+			["03.000", {fault: {code: "truncate"}}, ""],
+			["03.500", {status: 0, seconds: 2}, "again, +500 ms"],
+			["03.501", {status: 500, seconds: 2}, ""], // parallel
+			["07.000", {status: 408}, "again, +3.5 s"],
+			["07.500", {headers: {"User-Agent": "other/1"}}, ""],
+			["07.501", {url: "/v1/pets/2"}, ""],
+			["07.502", {method: "HEAD"}, ""],
+			["07.503", {body: "{}"}, ""],
+			["09.000", {}, "again, +2 s"],
+		];
+		const requests = tests.map(([time, change], i) => ({
+			id: i + 1, time: "2026-11-21T10:00:" + time + "Z", method: "GET", url: "/v1/pets/1", body: "",
+			headers: {"User-Agent": "shop/1"}, status: 200, seconds: 0.001, answer: "", ...change,
+		}));
+		window.after = (path, text) => {
+			const id = /^\/__admin\/requests\?after=(\d+)$/.exec(path)?.[1];
+			const meta = {total: requests.length, since: "2026-11-21T10:00:00Z"};
+			return id ? JSON.stringify({requests: requests.slice(id), meta}) : text;
+		};`)
+	want := p.eval("return tests.map(([, , again]) => again)")
+	p.equal("[...list.children].map((row) => shown(row.querySelector('.again')))", want)
+	p.click("again, +3.5 s")
+	p.see("#pane", "Again 3.5 s after")
+}
+
+// Pets are listed whoever adds them. What the page adds is no client's request,
+// and no fault is applied to it.
+func testPets(p *page) {
+	p.click("503 every time")
+	p.see("#headline", "503 every time")
+	p.click("Add samples")
+	p.see("#petCount", "5", "#petRows", "2 Bella 2 pending 1 Rex 1 available")
+	p.send("POST /v1/pets", rex, observer)
+	p.see("#petRows", "6 Rex 7 – 5", "#first", "No requests yet")
+
+	// More pets than the page lists, with an id that is not exact as a number of
+	// JavaScript.
+	seed := "[" + strings.Repeat(rex+",", 1019) + `{"id":9007199254740993,` + rex[1:] + "]"
+	p.send("POST /__admin/reset", seed)
+	p.see("#petCount", "the last 1,000 of 1,020", "#petRows", "9007199254740993 Rex 7 – 1019 Rex")
+	p.send("POST /v1/pets", rex)
+	p.see("#petCount", "the last 1,000 of 1,021", "#petRows", "9007199254740994 Rex 7 – 9007199254740993 Rex")
+}
+
+// Reset all asks once more, and Clear removes the requests only. When the ids of
+// the requests begin again, the page reads everything anew.
+func testReset(p *page) {
+	p.send("POST /v1/pets", rex)
+	p.click("503 every time")
+	p.see("#headline", "503 every time", "#list", "POST 201")
+	p.click("Reset all", "Cancel", "Clear") // which would come after a reset
+	p.see("#first", "No requests yet", "#headline", "503 every time", "#petRows", "1 Rex")
+	p.want("GET /v1/pets", "", 503)
+	p.see("#list", "GET 503")
+	p.click("Reset all", "Reset all")
+	p.see("#first", "No requests yet", "#headline", "No fault", "#petRows", "")
+
+	p.send("POST /v1/pets", rex)
+	p.send("GET /v1/pets/2", "")
+	for _, request := range []string{"DELETE /__admin/requests", "POST /__admin/reset"} {
+		p.click("GET 404 /v1/pets/2")
+		p.see("#pane", "getPet 404", "#petRows", "1 Rex 7 –")
+
+		// Between two readings, more requests come than there were before.
+		p.eval("hold((path) => path.startsWith('/__admin/requests'))")
+		p.equal("held", 1)
+		p.eval("document.dispatchEvent(new Event('visibilitychange'))")
+		p.send(request, "")
+		for _, id := range "23456" {
+			p.send("GET /v1/pets/"+string(id), "")
+		}
+		p.equal("held", 1) // readings do not overlap
+		p.eval("release()")
+		p.see("#pane", "No request is selected")
+		p.rows("GET 404 /v1/pets/2", "GET 404 /v1/pets/3", "GET 404 /v1/pets/4",
+			"GET 404 /v1/pets/5", "GET 404 /v1/pets/6")
+	}
+	p.see("#petRows", "")
+}
+
+// The page says so while the service does not answer, and recovers.
+func testOutage(p *page) {
+	p.send("POST /v1/pets", rex)
+	p.click("POST 201")
+	p.click("503 every time")
+	p.see("#headline", "503 every time")
+
+	// An action whose answer does not arrive.
+	p.eval("window.before = (path, {method}) => method === 'DELETE' && Promise.reject(new TypeError('lost'))")
+	p.click("Clear")
+	p.see("#notice.error", "not known")
+	p.eval("window.before = () => Promise.reject(new TypeError('lost'))")
+	p.see("#sign.unknown", "answer", "#counts", "", "#end", "")
+	p.equal("document.title === 'Petstore'", false)
+	p.eval("window.before = null")
+	p.see("#sign.active #headline", "503 every time", "#pane", "createPet", "#notice.error", "")
+	p.rows("POST 201 /v1/pets")
+
+	// A service that has gone, and comes back.
+	p.stop()
+	p.see("#sign.unknown", "answer")
+	p.equal("$$('[data-acts]').some((button) => button.ariaDisabled !== 'true')", false)
+	p.startService(strings.TrimPrefix(p.base, "http://"))
+	p.see("#sign.calm #headline", "No fault", "#first", "No requests yet", "#petRows", "")
+	p.equal("$$('[aria-disabled=true]').length", 0)
+}
+
+// A tab that becomes visible asks at once. While it is hidden, it goes on asking.
+func testHiddenTab(p *page) {
+	var other struct{ Handle string }
+	p.command("/window/new", map[string]any{"type": "tab"}, &other)
+	defer p.devtools("Target.closeTarget", map[string]any{"targetId": other.Handle})
+	p.eval("window.setTimeout = (action) => { window.askAgain = action; }") // no time passes
+	p.devtools("Target.activateTarget", map[string]any{"targetId": other.Handle})
+	p.equal("document.hidden && Boolean(window.askAgain)", true)
+	p.send("PUT /__admin/fault?code=500", "")
+	p.eval("askAgain()")
+	p.equal("document.title", "500 – Petstore")
+	p.send("GET /v1/pets", "")
+	p.devtools("Page.bringToFront", map[string]any{})
+	p.rows("GET 500 /v1/pets Simulated")
+	p.click("503 once") // as does a press
+	p.see("#headline", "503 once")
+}
+
+// The page is accessible in light and dark, and fits into narrow windows.
+func testLooks(p *page) {
+	script := "return ''"
+	if file := os.Getenv("PETSTORE_AXE"); file != "" {
+		axe, err := os.ReadFile(file)
+		if err != nil {
+			p.Fatal(err)
+		}
+		script = string(axe) + `; return axe.run().then(({violations}) => JSON.stringify(
+			violations.map(({id, nodes}) => [id, ...nodes.map(({html}) => html)])).slice(1, -1));`
+	}
+	check := func() {
+		p.Helper()
+		for _, width := range []int{1280, 390} {
+			for _, scheme := range []string{"light", "dark"} {
+				p.resize(width, scheme)
+				if got := p.eval(script); got != "" {
+					p.Errorf("%d px, %s: axe-core finds %s", width, scheme, got)
+				}
+			}
+		}
+		p.resize(320, "light")
+		p.equal("document.documentElement.scrollWidth <= innerWidth", true)
+	}
+	check()
+	long := "POST /v1/pets?" + strings.Repeat("long", 100)
+	p.click("Add samples", "503 every time")
+	p.see("#petCount", "5", "#headline", "503 every time")
+	p.send("GET /v1/pets/7", "", "Authorization: Bearer none")
+	p.send(long, rex, "X-Long: "+long)
+	p.see("#counts", "1 of 1") // or both might be of the same millisecond
+	p.send(long, rex, "X-Long: "+long)
+	p.click("again, +")
+	p.see("#pane", long)
+	check()
+	p.click("Another fault")
+	p.fill("Code", "777", "Filter", "nothing")
+	p.click("Set this fault")
+	p.see("#fieldError", "777", "#none", "No request matches")
+	check()
+	p.eval("location.hash = '#key=wrong'")
+	p.see("#keyError", "refuses")
+	check()
+}
+
+// The rest of this file has the helpers of the tests.
+
+// page is the page of one service, in a browser that W3C WebDriver controls.
+type page struct {
+	*testing.T
+	session string // the URL of the session in the browser
+	program string // the file of the service
+	base    string // the URL of the service
+	stop    func() // ends the service
+}
+
+// helpers run before the script of the page. They have short names for the
+// expressions in this file, and two hooks: the function before is called before
+// each request of the page, and may hold it or throw an error; the function
+// after may change the text of an answer.
+const helpers = `
+	window.$ = (selector) => document.querySelector(selector);
+	window.$$ = (selector) => [...document.querySelectorAll(selector)];
+	window.shown = (what) => {
+		const element = typeof what === "string" ? $(what) : what;
+		return element?.checkVisibility() ? element.innerText.replace(/\s+/g, " ").trim() : "";
+	};
+	window.see = (selector, text) =>
+		text && shown(selector).includes(text) ? text : shown(selector);
+	window.rows = () => [...list.children].map((row) =>
+		[...row.querySelectorAll(".method, .status, code, .tag:not(.again)")].map(shown).join(" "));
+	window.selected = () => {
+		const active = list.getAttribute("aria-activedescendant") ?? "";
+		const chosen = $$("#list [aria-selected=true]").map(({id}) => id).join();
+		return active === chosen ? active : "active: " + active + ", chosen: " + chosen;
+	};
+
+	const realSetTimeout = window.setTimeout;
+	window.until = async (look, want) => {
+		const end = Date.now() + 60_000;
+		while (JSON.stringify(look() ?? null) !== JSON.stringify(want) && Date.now() < end) {
+			await new Promise((resolve) => realSetTimeout(resolve, 10));
+		}
+		return look() ?? null;
+	};
+	window.hold = (isHeld) => {
+		const end = new Promise((resolve) => { window.release = resolve; });
+		window.held = 0;
+		window.before = (path, init) => {
+			if (isHeld(path, init)) {
+				held++;
+				return end;
+			}
+		};
+	};
+	const realFetch = window.fetch;
+	window.fetch = async (path, init) => {
+		await window.before?.(path, init);
+		const answer = await realFetch(path, init);
+		return window.after ? new Response(after(path, await answer.text()), answer) : answer;
+	};
+
+	if (navigator.clipboard) { // not in an empty tab
+		navigator.clipboard.writeText = async (text) => { window.copied = text; };
+	}`
+
+// equal waits for a minute at most until an expression has a value in the page.
+func (p *page) equal(expression string, want any, args ...any) {
+	p.Helper()
+	got := p.eval("return until(() => "+expression+", [...arguments].at(-1))", append(args, want)...)
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		p.Fatalf("%s %q:\n got %v\nwant %v, in\n%.1500s",
+			expression, args, got, want, p.eval("return shown('body')"))
+	}
+}
+
+// see takes pairs of a selector and a text. It waits until each element shows a
+// text that contains the other one or, for "", until it shows nothing.
+func (p *page) see(pairs ...string) {
+	p.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		p.equal("see(...arguments)", pairs[i+1], pairs[i])
+	}
+}
+
+// rows waits until the list has these rows: method, outcome, URL and tags.
+func (p *page) rows(want ...string) {
+	p.Helper()
+	p.equal("rows()", append([]string{}, want...))
+}
+
+// click clicks, one after the other, on the first button, label or row that shows
+// each of these texts.
+func (p *page) click(texts ...string) {
+	p.Helper()
+	const find = `[...($("dialog[open]") ?? document).querySelectorAll("button, summary, label, [role=option]")]
+		.find((one) => shown(one).includes(arguments[0]))`
+	for _, text := range texts {
+		p.equal("Boolean("+find+")", true, text)
+		for _, id := range p.eval("return "+find, text).(map[string]any) {
+			p.command(fmt.Sprintf("/element/%s/click", id), struct{}{}, nil)
+		}
+	}
+}
+
+// fill takes pairs of a label and the text for its field.
+func (p *page) fill(pairs ...string) {
+	p.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		p.eval(`
+			const nameOf = (field) => field.ariaLabel ?? field.labels[0].innerText.trim();
+			const field = $$("input").find((one) => nameOf(one).startsWith(arguments[0]));
+			field.value = arguments[1];
+			field.dispatchEvent(new Event("input", {bubbles: true}));`, pairs[i], pairs[i+1])
+	}
+}
+
+// press presses a key on the list.
+func (p *page) press(key string) {
+	p.Helper()
+	for _, id := range p.eval("return list").(map[string]any) {
+		p.command(fmt.Sprintf("/element/%s/value", id), map[string]any{"text": key}, nil)
+	}
+}
+
+// response is what a client got: no status if it got no answer, and an error if
+// it did not get the whole of one.
+type response struct {
+	status int
+	body   string
+	err    error
+}
+
+// client does not keep connections: on a kept one, it would repeat a request
+// that gets no answer.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// start sends a request as another client, such as "GET /v1/pets". It sends the
+// target and the headers as they are.
+func (p *page) start(request, body string, headers ...string) <-chan response {
+	p.Helper()
+	method, target, _ := strings.Cut(request, " ")
+	req, err := http.NewRequest(method, p.base, strings.NewReader(body))
+	if err != nil {
+		p.Fatal(err)
+	}
+	req.URL.Opaque = target
+	req.Header.Set("Authorization", "Bearer "+key)
+	for _, header := range headers {
+		if name, value, ok := strings.Cut(header, ": "); ok {
+			req.Header[name] = []string{value}
+		}
+	}
+	done := make(chan response, 1)
+	go func() {
+		resp, err := client.Do(req)
+		if err != nil {
+			done <- response{err: err}
+			return
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		done <- response{resp.StatusCode, string(got), err}
+	}()
+	return done
+}
+
+// send is like start, but waits for the answer.
+func (p *page) send(request, body string, headers ...string) response {
+	p.Helper()
+	return <-p.start(request, body, headers...)
+}
+
+// want sends a request for each of these statuses, and checks that of the
+// answer, which is 0 if there is none.
+func (p *page) want(request, body string, statuses ...int) {
+	p.Helper()
+	for _, status := range statuses {
+		if r := p.send(request, body); r.status != status {
+			p.Errorf("%s %s: got the status %d, want %d", request, body, r.status, status)
+		}
+	}
+}
+
+// resize sets the width of the window in pixels, and whether it is light or dark.
+func (p *page) resize(width int, scheme string) {
+	p.Helper()
+	p.devtools("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false})
+	features := []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}
+	p.devtools("Emulation.setEmulatedMedia", map[string]any{"features": features})
+}
+
+// eval runs a script in the page and returns what it or its promise returns.
+func (p *page) eval(script string, args ...any) any {
+	p.Helper()
+	var result any
+	p.command("/execute/sync", map[string]any{"script": script, "args": append([]any{}, args...)}, &result)
+	return result
+}
+
+// devtools sends a command of the Chrome DevTools Protocol.
+func (p *page) devtools(command string, params any) {
+	p.Helper()
+	p.command("/goog/cdp/execute", map[string]any{"cmd": command, "params": params}, nil)
+}
+
+// command sends a WebDriver command to the browser, and decodes the value of its
+// answer into the variable that result points to, unless result is nil.
+func (p *page) command(path string, params, result any) {
+	p.Helper()
+	body, err := json.Marshal(params)
+	if err != nil {
+		p.Fatal(err)
+	}
+	resp, err := http.Post(p.session+path, "application/json", strings.NewReader(string(body)))
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer struct{ Value json.RawMessage }
+	err = json.NewDecoder(resp.Body).Decode(&answer)
+	if err == nil && resp.StatusCode == 200 && result != nil {
+		err = json.Unmarshal(answer.Value, result)
+	}
+	if err != nil || resp.StatusCode != 200 {
+		p.Fatalf("%s %.300s: %s, %v, %.300s", path, body, resp.Status, err, answer.Value)
+	}
+}
+
+// startBrowser starts a browser and returns the URL of its session. It skips the
+// test if there is no ChromeDriver.
+func startBrowser(t *testing.T) string {
+	t.Helper()
+	driver := exec.Command("chromedriver", "--port=0")
+	stdout, err := driver.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := driver.Start(); err != nil {
+		t.Skipf("the page cannot be tested: %v", err)
+	}
+	var base string
+	t.Cleanup(func() {
+		if resp, err := http.Get(base + "/shutdown"); err == nil {
+			resp.Body.Close()
+		}
+		driver.Wait()
+	})
+	lines := bufio.NewScanner(stdout)
+	for base == "" && lines.Scan() {
+		if _, port, ok := strings.Cut(lines.Text(), "started successfully on port "); ok {
+			base = "http://127.0.0.1:" + strings.TrimSuffix(port, ".")
+		}
+	}
+	p := &page{T: t, session: base + "/session"}
+	var session struct{ SessionID string }
+	p.command("", json.RawMessage(`{"capabilities": {"alwaysMatch": {
+		"goog:loggingPrefs": {"browser": "ALL"},
+		"timeouts": {"script": 120000},
+		"goog:chromeOptions": {"args": [
+			"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+			"--disable-background-networking", "--disable-component-update", "--disable-sync"
+		]}
+	}}}`), &session)
+	p.session += "/" + session.SessionID
+	p.devtools("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": helpers})
+	return p.session
+}
+
+// buildService builds the service and returns the file of the program.
+func buildService(t *testing.T) string {
+	t.Helper()
+	os.ReadDir("..") // or go test would not run this test again when they change
+	os.ReadDir(".")
+	program := t.TempDir() + "/petstore"
+	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// startService starts the service at an address, with an empty store.
+func (p *page) startService(addr string) {
+	p.Helper()
+	cmd := exec.Command(p.program, "-addr", addr, "-stdin") // so it cannot outlive the test
+	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+key)
+	stdin, err1 := cmd.StdinPipe()
+	stdout, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		p.Fatal(err)
+	}
+	p.stop = func() {
+		stdin.Close()
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	p.Cleanup(p.stop)
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		p.Fatalf("the service did not start: %v", err)
+	}
+	p.base = strings.TrimSuffix(line, "/v1\n")
+}
