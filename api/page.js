@@ -90,7 +90,7 @@ const views = [
   { draw: drawSign, shows: ["key", "trouble", "fault"] },
   { draw: drawFaults, shows: ["trouble", "fault", "operation"] },
   { draw: drawRefusal, shows: ["refusal"] },
-  { draw: drawHeld, shows: ["fault"] },
+  { draw: drawHeld, shows: ["fault", "trouble"] },
   { draw: drawList, shows: ["visible", "requests", "total", "trouble"] },
   { draw: drawSelection, shows: ["visible", "selected"] },
   { draw: drawPane, shows: ["selected"] },
@@ -245,7 +245,7 @@ async function readNews() {
     Object.assign(changes, { selected: null, isFollowing: true });
   }
   if (isAnew && state.since) {
-    const notice = "The requests were cleared: by another client, or by a restart of petstore.";
+    const notice = "The requests were cleared, or petstore was restarted.";
     Object.assign(changes, { notice, isError: false });
   } else if (state.trouble) {
     Object.assign(changes, { notice: "Petstore answers again.", isError: false });
@@ -327,7 +327,9 @@ function setTyped() {
 
 // aim chooses the operation of the next fault, and aims the fault that stands anew.
 function aim(operation) {
-  if (isActive(state.fault) && !state.trouble) {
+  if (state.trouble) {
+    drawFaults(); // checks the one that was checked before
+  } else if (isActive(state.fault)) {
     setFault(parametersOf(state.fault), operation);
   } else {
     update({ operation });
@@ -337,7 +339,6 @@ function aim(operation) {
 function endFault() {
   act(async () => {
     await call("DELETE", "/__admin/fault");
-    page.sign.focus();
   });
 }
 
@@ -431,6 +432,9 @@ function codesOf(fault) {
 // the operation.
 function parametersOf(fault) {
   const { operation, matched, applied, held, ...parameters } = fault;
+  if (applied > 0) {
+    delete parameters.skip; // they have been let through
+  }
   if (isList(fault)) {
     const codes = codesOf(fault);
     parameters.code = codes.join(",");
@@ -578,8 +582,8 @@ function injectedBy(fault, answerHeaders) {
 // effectOn says what a fault did to a request. It returns "" if the request has failed for another
 // reason: then its error says what became of it.
 function effectOn(entry) {
-  const { fault, error, seconds } = entry;
-  if (error && !isStatus(fault.code)) {
+  const { fault, error, status, seconds } = entry;
+  if (error && (!isStatus(fault.code) || status === 0)) {
     return "";
   }
   const effect = effectOf(fault, operationOf(entry) || undefined);
@@ -629,7 +633,7 @@ function isVisible(request) {
   return (
     (hasFailed || !state.isFailedOnly) &&
     words.every((word) => {
-      if (/^(get|head|post|put|patch|delete|options)$/.test(word)) {
+      if (/^(get|head|post|put|patch|delete)$/.test(word)) {
         return method.toLowerCase() === word;
       }
       return /^[1-5]\d\d$/.test(word) ? String(status) === word : text.includes(word);
@@ -655,7 +659,7 @@ function duration(seconds) {
   if (seconds < 0.001) {
     return "<1 ms";
   }
-  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${Number(seconds.toFixed(2))} s`;
+  return seconds < 0.9995 ? `${Math.round(seconds * 1000)} ms` : `${Number(seconds.toFixed(2))} s`;
 }
 
 const clock = new Intl.DateTimeFormat("en-GB", {
@@ -832,6 +836,9 @@ function drawSign() {
   set(page.sign, "className", `line ${look}`);
   set(page.headline, "textContent", headline);
   set(page.effect, "textContent", effect);
+  if (look !== "active" && document.activeElement === page.end) {
+    page.sign.focus(); // as a hidden button loses the focus
+  }
   page.end.hidden = look !== "active";
   drawCounts();
   set(document, "title", look === "calm" ? "Petstore" : `${headline} – Petstore`);
@@ -910,7 +917,7 @@ function drawRefusal() {
 
 function drawHeld() {
   const { held = 0 } = state.fault;
-  page.held.hidden = held === 0;
+  page.held.hidden = held === 0 || state.trouble !== "";
   set(page.held, "textContent", `${plural(held, "request")} held`);
 }
 
@@ -1066,9 +1073,9 @@ function detailsOf(request) {
     facts([
       ["Fault", request.injected],
       ["Effect", request.effect],
-      ["Error", error],
+      ["Error", request.effect ? "" : error],
       ["Ignored", ignored],
-      ["Again", again !== undefined && `${duration(again)} after an equal request that failed`],
+      ["Again", again !== undefined && `${duration(again)} after an equal request`],
       ["Client", headers["User-Agent"] ?? "not named"],
       ["Arrived", `${clock.format(new Date(time))}, as request ${number(id)}`],
       ["Took", `${duration(seconds)} until the answer was ready`],
@@ -1103,7 +1110,7 @@ function noteOf({ method, status, isHalf, answer, answerHeaders }) {
   const notes = [
     status === 0 && answer && "which the client did not get",
     isHalf && "of which the client got half",
-    method === "HEAD" && answer && "which HEAD leaves out",
+    method === "HEAD" && status !== 0 && answer && "which HEAD leaves out",
     length > maxAnswer && `the first ${number(maxAnswer)} of ${number(length)} bytes`,
   ];
   return notes.filter(Boolean).map((note) => `, ${note}`);
@@ -1147,12 +1154,11 @@ function drawPets() {
   );
 }
 
-// drawUsable marks the buttons that can do nothing while the service does not answer. They keep the
-// focus, which a disabled button would lose.
+// drawUsable marks what can do nothing while the service does not answer. It keeps the focus, which
+// a disabled element would lose.
 function drawUsable() {
-  page.operations.disabled = state.trouble !== "";
-  for (const button of document.querySelectorAll("[data-acts]")) {
-    set(button, "ariaDisabled", String(state.trouble !== ""));
+  for (const element of [page.operations, ...document.querySelectorAll("[data-acts]")]) {
+    set(element, "ariaDisabled", String(state.trouble !== ""));
   }
 }
 
