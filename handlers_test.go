@@ -245,24 +245,36 @@ func TestMediaTypes(t *testing.T) {
 		s.do(t, "POST /v1/pets", newRex, header).want(t, 201, rex)
 	}
 	s.reset(t, "")
-	for _, header := range []string{
-		"Content-Type: text/plain", "Content-Type: application/jsonx", "Content-Type: application/json; =",
-		"Content-Type: application/json; charset=latin1", "Content-Type: application/json, a/b",
-		"Content-Encoding: gzip", "Content-Encoding: identity, gzip",
+	const (
+		wantType   = "; it must be application/json, in UTF-8 (curl sends that with --json)"
+		wantCoding = "; it must be left out"
+	)
+	for _, tt := range []struct {
+		headers []string
+		message string
+	}{
+		{[]string{"Content-Type: text/plain"}, "Content-Type is text/plain" + wantType},
+		{[]string{"Content-Type: application/jsonx"}, "Content-Type is application/jsonx" + wantType},
+		{[]string{"Content-Type: application/json; ="}, "Content-Type is application/json; =" + wantType},
+		{
+			[]string{"Content-Type: application/json; charset=latin1"},
+			"Content-Type is application/json; charset=latin1" + wantType,
+		},
+		{
+			[]string{"Content-Type: application/json", "Content-Type: a/b"},
+			"Content-Type is application/json, a/b" + wantType,
+		},
+		{[]string{"Content-Encoding: gzip"}, "Content-Encoding is gzip" + wantCoding},
+		{
+			[]string{"Content-Encoding: identity", "Content-Encoding: gzip"},
+			"Content-Encoding is identity, gzip" + wantCoding,
+		},
 	} {
-		name, value, _ := strings.Cut(header, ": ")
-		want := name + " is " + value + "; it must be application/json, in UTF-8 (curl sends that with --json)"
-		if name == "Content-Encoding" {
-			want = name + " is " + value + "; it must be left out"
+		for request, body := range map[string]string{"POST /v1/pets": newIda, "POST /__admin/reset": "[]"} {
+			s.do(t, request, body, tt.headers...).wantError(t, 415, "unsupported_media_type", tt.message)
 		}
-		first, second, _ := strings.Cut(header, ", ") // a list is sent as two headers
-		if second != "" {
-			second = name + ": " + second
-		}
-		s.do(t, "POST /v1/pets", newIda, first, second).wantError(t, 415, "unsupported_media_type", want)
-		s.do(t, "POST /__admin/reset", "[]", first, second).wantError(t, 415, "unsupported_media_type", want)
-		s.do(t, "POST /__admin/reset", "", header).want(t, 204, "")
-		s.do(t, "GET /v1/pets", "", header).want(t, 200, "[]")
+		s.do(t, "POST /__admin/reset", "", tt.headers...).want(t, 204, "")
+		s.do(t, "GET /v1/pets", "", tt.headers...).want(t, 200, "[]")
 	}
 }
 
@@ -991,52 +1003,46 @@ func TestJournalOrder(t *testing.T) {
 
 // The standing fault.
 
-// The standing fault is applied to the requests that match it, and counts them.
-func TestStandingFault(t *testing.T) {
+// A fault for an operation is applied to its requests only, and counts them. A
+// HEAD is a request of the operation for GET.
+func TestFaultOperation(t *testing.T) {
 	s := start(t)
-	create := func(headers ...string) response { return s.do(t, "POST /v1/pets", "{}", headers...) }
-	refused := "name is missing"
-
-	// A request with the wrong method is not a createPet. One that is refused before
-	// the fault is not counted.
 	s.setFault(t, "code=503&operation=createPet")
 	s.wantFault(t, `"code":"503","operation":"createPet","matched":0,"applied":0,"held":0`)
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 	s.do(t, "BREW /v1/pets", "").wantError(t, 405, "method_not_allowed", "")
-	create("Prefer: code=1").wantError(t, 400, "invalid_parameter", "code is 1")
-	create(noKey).wantError(t, 401, "unauthorized", "")
-	create("Prefer: wait=1").wantError(t, 503, "service_unavailable", simulated)
+	s.do(t, "POST /v1/pets", "{}").wantError(t, 503, "service_unavailable", simulated)
 	s.wantFault(t, `"code":"503","operation":"createPet","matched":1,"applied":1,"held":0`)
 
-	// A HEAD counts as a GET, and a request that is refused after the fault counts. A
-	// path that does not exist has no operation.
+	// A request that is refused after the fault counts.
 	s.setFault(t, "delay=0&operation=listPets")
 	equal(t, "the status of a HEAD", s.do(t, "HEAD /v1/pets", "").status, 200)
 	s.do(t, "GET /v1/pets?limit=x", "").wantError(t, 400, "invalid_parameter", "limit")
 	s.do(t, "GET /v1/pets/", "").wantError(t, 404, "not_found", "")
 	s.do(t, "GET /v1/pets/1", "").wantError(t, 404, "not_found", "")
 	s.wantFault(t, `"delay":"0","operation":"listPets","matched":2,"applied":2,"held":0`)
+
 	s.setFault(t, "code=418&operation=getPet")
 	s.do(t, "GET /v1/pets/x", "").wantError(t, 418, "im_a_teapot", simulated)
 	s.do(t, "GET /v1/store/orders", "").wantError(t, 501, "not_implemented", "")
 	s.wantFault(t, `"code":"418","operation":"getPet","matched":1,"applied":1,"held":0`)
+}
 
-	// Without an operation, everything under /v1 matches. Two requests are let
-	// through, and the fault is applied to the next two. A fault of its own exempts a
-	// request.
+// Without an operation, everything under /v1 matches. The first requests are let
+// through, and the fault is applied to the next ones. A fault that is used up goes
+// on counting.
+func TestSkipAndTimes(t *testing.T) {
+	s := start(t)
 	s.setFault(t, "times=2&skip=2&code=503&retry-after=7&answer-delay=0.0")
 	parameters := `"code":"503","answer-delay":"0.0","retry-after":"7","skip":2,"times":2,`
 	s.wantFault(t, parameters+`"matched":0,"applied":0,"held":0`)
-	create().wantError(t, 400, "invalid_body", refused)
+	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 	s.do(t, "GET /v1/nothing", "").wantError(t, 404, "not_found", "")
 	r := s.do(t, "GET /v1/nothing", "")
 	r.wantError(t, 503, "service_unavailable", simulated)
 	r.wantHeader(t, "Retry-After", "7")
-	create("Prefer: delay=0").wantError(t, 400, "invalid_body", refused)
-	create(observer).wantError(t, 400, "invalid_body", refused)
-	s.do(t, "GET /healthz", "").want(t, 200, `{"status":"ok"}`)
-	create().wantError(t, 503, "service_unavailable", simulated)
-	create().wantError(t, 400, "invalid_body", refused)
+	s.do(t, "GET /v1/pets", "").wantError(t, 503, "service_unavailable", simulated)
+	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 	s.wantFault(t, parameters+`"matched":5,"applied":2,"held":0`)
 
 	// A PUT that is refused changes nothing.
@@ -1045,6 +1051,23 @@ func TestStandingFault(t *testing.T) {
 	s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
 	s.wantFault(t, "")
 	s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
+}
+
+// The standing fault neither counts nor is applied to a request with a fault of
+// its own, one that is refused before faults are looked at, an observer's, or one
+// outside of /v1.
+func TestFaultExempts(t *testing.T) {
+	s := start(t)
+	s.setFault(t, "code=503")
+	s.do(t, "GET /v1/pets", "", "Prefer: delay=0").want(t, 200, "[]")
+	s.do(t, "GET /v1/pets", "", "Prefer: code=1").wantError(t, 400, "invalid_parameter", "code is 1")
+	s.do(t, "GET /v1/pets", "", noKey).wantError(t, 401, "unauthorized", "")
+	s.do(t, "GET /v1/pets", "", observer).want(t, 200, "[]")
+	s.do(t, "GET /healthz", "").want(t, 200, `{"status":"ok"}`)
+	s.wantFault(t, `"code":"503","matched":0,"applied":0,"held":0`)
+
+	s.do(t, "GET /v1/pets", "", "Prefer: wait=1").wantError(t, 503, "service_unavailable", simulated)
+	s.wantFault(t, `"code":"503","matched":1,"applied":1,"held":0`)
 }
 
 // A list of codes is applied in order, each code once. The journal shows which
