@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
@@ -20,7 +21,7 @@ import (
 )
 
 const (
-	key      = "a-key-of-the-test"
+	key      = "a%key/of+the=test"
 	observer = "Petstore-Observer: test"
 	rex      = `{"name":"Rex","categoryId":7}`
 	markup   = `<img src=x onerror='document.title=0'>` // must be shown as text
@@ -54,7 +55,7 @@ func TestPage(t *testing.T) {
 			p := &page{T: t, session: session, program: program}
 			p.startService("127.0.0.1:0")
 			p.resize(1280, "light")
-			p.command("/url", map[string]any{"url": p.base + "/#key=" + key}, nil)
+			p.command("/url", map[string]any{"url": p.base + "/#key=" + url.QueryEscape(key)}, nil)
 			p.see("#headline", "No fault")
 			tt.run(p)
 
@@ -97,7 +98,7 @@ func testKey(p *page) {
 	// 401 for the key before it changes nothing.
 	p.eval("hold((path, {headers}) => headers.Authorization === 'Bearer old'); location.hash = '#key=old'")
 	p.equal("held > 0", true)
-	p.eval("location.hash = '#key=' + arguments[0]", key)
+	p.eval("location.hash = '#key=' + arguments[0]", url.QueryEscape(key))
 	p.equal("location.href", p.base+"/")
 	p.eval("release()")
 	p.send("GET /v1/pets/1", "")
@@ -126,14 +127,12 @@ func testPresets(p *page) {
 		{"HTML page", false, true, 502, nil, "POST 502 /v1/pets HTML page"},
 	}
 	var titles, rows []string
-	calm := p.eval("return icon.href")
 	for i, tt := range tests {
 		titles = append(titles, tt.title)
 		rows = append(rows, tt.row)
 		p.click(tt.title)
 		p.see("#sign.active #headline", tt.title)
 		p.equal("document.title", tt.title+" – Petstore")
-		p.equal("icon.href === arguments[0]", false, calm)
 		p.equal("$('[aria-current=true] b').textContent", tt.title)
 		p.equal("shown('#effect').includes('is not performed')", !tt.added)
 
@@ -163,7 +162,6 @@ func testPresets(p *page) {
 	p.see("#headline", "503 once")
 	p.want("GET /v1/pets", "", 503, 200)
 	p.see("#sign.calm #headline", "Used up: 503 once", "#counts", "1 of 2", "#end", "")
-	p.equal("icon.href", calm)
 	p.click("503 every time")
 	p.see("#headline", "503 every time")
 	p.want("GET /v1/pets", "", 503, 503)
@@ -193,18 +191,20 @@ func testAnotherFault(p *page) {
 
 	// A list of eight codes. The sign fits into a narrow window.
 	p.click("Another fault")
-	p.fill("Code", " 503,lost 429, 429,rst,html,truncate,500 ", "Skip first", "1", "Retry-After", "7")
+	p.fill("Code", " 503,lost 429, 429,rst,html,truncate,500 ", "Skip first", "2", "Retry-After", "7")
 	p.click("Set this fault")
-	p.see("#headline", "503, Answer lost, 429 ×2", "#counts", "8 to come", "#effect", "Retry-After is 7 s")
+	p.see("#headline", "503, Answer lost, 429 ×2", "#effect", "Retry-After is 7 s")
 	p.click("listPets")
 	p.see("#headline", "4 more on listPets")
 	p.resize(320, "light")
 	p.equal("document.documentElement.scrollWidth <= innerWidth", true)
 	p.equal("end.getBoundingClientRect().right <= innerWidth", true)
+	p.want("GET /v1/pets", "", 200)
+	p.see("#counts", "1 more", "#counts", "8 to come")
 	p.want("GET /v1/pets", "", 200, 503, 0, 429)
-	p.see("#headline", "429, TCP reset, HTML page", "#counts", "3 of 4", "#counts", "5 to come")
+	p.see("#headline", "429, TCP reset, HTML page", "#counts", "3 of 5", "#counts", "5 to come")
 	p.want("GET /v1/pets", "", 429, 0, 502, 200, 500, 200)
-	p.see("#sign.calm #headline", "Used up", "#counts", "8 of 10")
+	p.see("#sign.calm #headline", "Used up", "#counts", "8 of 11")
 
 	// What the service refuses is shown at its field, until something is typed.
 	p.fill("Times", "2")
@@ -406,7 +406,7 @@ func testCopy(p *page) {
 		{request: "GET /v1/pets", header: "X-Id: "},
 		{request: "GET /v1/pets", header: "Prefer: code=401"},
 		{request: "POST http://a.example.test/v1/pets", body: "{}", path: "/v1/pets"},
-		{request: "-oPWN /v1/';touch${IFS}PWN;'"},
+		{request: "`touch$IFS'PWN'` /v1/';touch${IFS}PWN;'"},
 		{request: "GET /v1/pets", header: "X-Id: @/etc/passwd';touch PWN;#"},
 		{request: "POST /v1/pets", body: `\';touch PWN;#\`},
 		{request: "POST /v1/pets", body: "@/etc/passwd\n`touch PWN`\n$(touch PWN)\n!touch\n%PATH%"},
@@ -779,7 +779,6 @@ func (p *page) fill(pairs ...string) {
 
 // press presses a key on the list.
 func (p *page) press(key string) {
-	p.Helper()
 	for _, id := range p.eval("return list").(map[string]any) {
 		p.command(fmt.Sprintf("/element/%s/value", id), map[string]any{"text": key}, nil)
 	}
@@ -800,7 +799,6 @@ var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 // start sends a request as another client, such as "GET /v1/pets". It sends the
 // target and the headers as they are.
 func (p *page) start(request, body string, headers ...string) <-chan response {
-	p.Helper()
 	method, target, _ := strings.Cut(request, " ")
 	req, err := http.NewRequest(method, p.base, strings.NewReader(body))
 	if err != nil {
@@ -829,7 +827,6 @@ func (p *page) start(request, body string, headers ...string) <-chan response {
 
 // send is like start, but waits for the answer.
 func (p *page) send(request, body string, headers ...string) response {
-	p.Helper()
 	return <-p.start(request, body, headers...)
 }
 
@@ -846,7 +843,6 @@ func (p *page) want(request, body string, statuses ...int) {
 
 // resize sets the width of the window in pixels, and whether it is light or dark.
 func (p *page) resize(width int, scheme string) {
-	p.Helper()
 	p.devtools("Emulation.setDeviceMetricsOverride",
 		map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false})
 	features := []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}
@@ -863,7 +859,6 @@ func (p *page) eval(script string, args ...any) any {
 
 // devtools sends a command of the Chrome DevTools Protocol.
 func (p *page) devtools(command string, params any) {
-	p.Helper()
 	p.command("/goog/cdp/execute", map[string]any{"cmd": command, "params": params}, nil)
 }
 
@@ -944,7 +939,6 @@ func buildService(t *testing.T) string {
 
 // startService starts the service at an address, with an empty store.
 func (p *page) startService(addr string) {
-	p.Helper()
 	cmd := exec.Command(p.program, "-addr", addr, "-stdin") // so it cannot outlive the test
 	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+key)
 	stdin, err1 := cmd.StdinPipe()
