@@ -83,8 +83,8 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// parseChoice returns an Error with this code unless given is one of the allowed
-// words.
+// parseChoice returns given, or an Error with this code if it is not one of the
+// allowed words.
 func parseChoice(code, name, given string, allowed []string) (string, error) {
 	if !slices.Contains(allowed, given) {
 		return "", invalid(code, name, given, orList(allowed))
@@ -287,7 +287,7 @@ func sendHalf(w http.ResponseWriter, body []byte, _ func(time.Duration) error) {
 // stall sends half of the body, and lets the client wait for the rest before
 // the connection is closed.
 func stall(w http.ResponseWriter, body []byte, wait func(time.Duration) error) {
-	writeNow(w, body[:len(body)/2])
+	sendHalf(w, body, wait)
 	wait(maxWait)
 }
 
@@ -305,7 +305,7 @@ func drip(w http.ResponseWriter, body []byte, wait func(time.Duration) error) {
 
 // writeNow sends a part of the body without a delay.
 func writeNow(w http.ResponseWriter, part []byte) {
-	if len(part) > 0 { // see exchange.send
+	if len(part) > 0 { // even an empty Write would begin an answer that is dropped
 		w.Write(part)
 		http.NewResponseController(w).Flush()
 	}

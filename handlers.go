@@ -184,8 +184,8 @@ type answer struct {
 	problem     string // for the journal: the message of an Error, or that the client left
 }
 
-// jsonAnswer returns an answer whose body is JSON and a newline. It does not
-// append to the JSON itself, as other requests may be using it.
+// jsonAnswer returns an answer whose body is JSON and a newline. It copies the
+// JSON, which other requests may be using.
 func jsonAnswer(status int, text []byte) answer {
 	return answer{status: status, contentType: "application/json", body: slices.Concat(text, []byte("\n"))}
 }
@@ -296,6 +296,7 @@ func (x *exchange) isRecorded() bool {
 	if x.isObserver() || x.r.Method == "OPTIONS" || isUnder(given, "/__admin") {
 		return false
 	}
+	// The pattern of the root is "/{$}".
 	isOwn := func(rt route) bool { return strings.TrimSuffix(rt.path, "{$}") == given }
 	return isUnder(given, "/v1") || !slices.ContainsFunc(routes, isOwn)
 }
@@ -728,7 +729,7 @@ func (x *exchange) send(a answer) {
 	}
 	if x.fault.kind.send != nil {
 		x.fault.kind.send(x.w, body, x.hold)
-	} else if len(body) > 0 { // for a dropped answer, even an empty Write would begin a 200
+	} else if len(body) > 0 { // even an empty Write would begin an answer that is dropped
 		x.w.Write(body)
 	}
 	if a.status == 0 {
