@@ -119,50 +119,6 @@ func (f *firstError) keep(err error) {
 	}
 }
 
-// parameters are those of a query or of a Prefer header. The methods that parse
-// a parameter keep the first error.
-type parameters struct {
-	url.Values
-	firstError
-}
-
-// integer returns an integer, or fallback if it is not given.
-func (p *parameters) integer(name string, fallback, least, most int64) int64 {
-	if !p.Has(name) {
-		return fallback
-	}
-	n, err := parseInteger(codeInvalidParameter, name, p.Get(name), least, most)
-	p.keep(err)
-	return n
-}
-
-// choice returns one of the allowed words, or "" if it is not given.
-func (p *parameters) choice(name string, allowed []string) string {
-	if !p.Has(name) {
-		return ""
-	}
-	word, err := parseChoice(codeInvalidParameter, name, p.Get(name), allowed)
-	p.keep(err)
-	return word
-}
-
-// seconds returns a duration that is given as a number of seconds from 0 to
-// maxWait, or 0 if it is not given.
-func (p *parameters) seconds(name string) time.Duration {
-	if !p.Has(name) {
-		return 0
-	}
-	text := p.Get(name)
-	seconds, err := strconv.ParseFloat(text, 64)
-	isPlain := strings.Trim(text, "0123456789.") == "" // ParseFloat accepts signs, exponents and Inf, too
-	if err != nil || !isPlain || seconds > maxWait.Seconds() {
-		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
-		p.keep(invalid(codeInvalidParameter, name, text, allowed))
-		return 0
-	}
-	return time.Duration(seconds * float64(time.Second))
-}
-
 // fault is a failure that a client asks for, to test how it handles one. A
 // Prefer header asks for a fault of its own request (RFC 7240). A standing fault
 // is applied to the requests that follow. The zero fault does nothing.
@@ -218,12 +174,11 @@ type faultKind struct {
 	status int
 	// alter, if it is not nil, changes the answer before it is recorded. A status
 	// of 0 drops the answer.
-	alter func(w http.ResponseWriter, r *http.Request, a answer) answer
+	alter func(x *exchange, a answer) answer
 	// send sends the body, after the answer has been recorded. If it is nil, the
 	// body is sent at once. The body is nil for HEAD and if the answer is dropped:
-	// even then, a stall has to wait, and rst has to reset the connection. wait
-	// returns an error if the client leaves.
-	send func(w http.ResponseWriter, body []byte, wait func(time.Duration) error)
+	// even then, a stall has to wait, and rst has to reset the connection.
+	send func(x *exchange, body []byte)
 }
 
 // faultKinds has the codes that are not a status.
@@ -254,24 +209,24 @@ func parseFaultKind(code string) (faultKind, error) {
 }
 
 // drop drops the answer.
-func drop(_ http.ResponseWriter, _ *http.Request, a answer) answer {
+func drop(_ *exchange, a answer) answer {
 	a.status = 0
 	return a
 }
 
 // dropUnlessHalf drops the answer if its body is too short to be halved, or is
 // not sent because the method is HEAD.
-func dropUnlessHalf(_ http.ResponseWriter, r *http.Request, a answer) answer {
-	if r.Method == "HEAD" || len(a.body) < 2 {
-		a.status = 0
+func dropUnlessHalf(x *exchange, a answer) answer {
+	if x.r.Method == "HEAD" || len(a.body) < 2 {
+		return drop(x, a)
 	}
 	return a
 }
 
 // replaceWithPage replaces the answer, and the headers of the operation, with
 // those of a gateway that cannot reach the service.
-func replaceWithPage(w http.ResponseWriter, _ *http.Request, a answer) answer {
-	maps.DeleteFunc(w.Header(), func(name string, _ []string) bool {
+func replaceWithPage(x *exchange, a answer) answer {
+	maps.DeleteFunc(x.w.Header(), func(name string, _ []string) bool {
 		return name != "Preference-Applied" && !strings.HasPrefix(name, "Access-Control-")
 	})
 	const page = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
@@ -280,40 +235,40 @@ func replaceWithPage(w http.ResponseWriter, _ *http.Request, a answer) answer {
 
 // sendHalf sends half of the body. As that is less than its Content-Length,
 // net/http then closes the connection.
-func sendHalf(w http.ResponseWriter, body []byte, _ func(time.Duration) error) {
-	writeNow(w, body[:len(body)/2])
+func sendHalf(x *exchange, body []byte) {
+	x.writeNow(body[:len(body)/2])
 }
 
 // stall sends half of the body, and lets the client wait for the rest before
 // the connection is closed.
-func stall(w http.ResponseWriter, body []byte, wait func(time.Duration) error) {
-	sendHalf(w, body, wait)
-	wait(maxWait)
+func stall(x *exchange, body []byte) {
+	sendHalf(x, body)
+	x.hold(maxWait)
 }
 
-// drip sends the body in dripPieces pieces, one every dripInterval. Once wait
+// drip sends the body in dripPieces pieces, one every dripInterval. Once hold
 // returns at once, because the fault has ended, the rest is sent without delay.
-func drip(w http.ResponseWriter, body []byte, wait func(time.Duration) error) {
+func drip(x *exchange, body []byte) {
 	pieces := min(dripPieces, len(body)) // so that no piece is empty
 	for i := range pieces {
-		if i > 0 && wait(dripInterval) != nil {
-			return
+		if i > 0 && x.hold(dripInterval) != nil {
+			return // the client has left
 		}
-		writeNow(w, body[len(body)*i/pieces:len(body)*(i+1)/pieces])
+		x.writeNow(body[len(body)*i/pieces : len(body)*(i+1)/pieces])
 	}
 }
 
 // writeNow sends a part of the body without a delay.
-func writeNow(w http.ResponseWriter, part []byte) {
+func (x *exchange) writeNow(part []byte) {
 	if len(part) > 0 { // even an empty Write would begin an answer that is dropped
-		w.Write(part)
-		http.NewResponseController(w).Flush()
+		x.w.Write(part)
+		http.NewResponseController(x.w).Flush()
 	}
 }
 
 // resetConnection closes the connection with a TCP RST, and sends no body.
-func resetConnection(w http.ResponseWriter, _ []byte, _ func(time.Duration) error) {
-	conn, _, err := http.NewResponseController(w).Hijack()
+func resetConnection(x *exchange, _ []byte) {
+	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
 		return // the connection is closed in the usual way
 	}
@@ -339,28 +294,32 @@ func (f fault) simulatedError(h http.Header) Error {
 	return e
 }
 
-// parsePrefer returns the fault that Prefer headers ask for, or the zero fault.
-// Commas or semicolons separate preferences, also within quotes, so a code
-// cannot be a list. The first preference of a name wins, and those with unknown
-// names are ignored (RFC 7240, section 2).
-func parsePrefer(headers []string) (fault, error) {
+// preferences are the parameters of a fault that Prefer can have, too.
+var preferences = []string{"code", "delay", "answer-delay", "retry-after"}
+
+// parsePrefer returns the fault that Prefer headers ask for, or the zero fault,
+// and the sorted names of the preferences that it does not know (RFC 7240,
+// section 2). Commas or semicolons separate preferences, also within quotes, so a
+// code cannot be a list. The first preference of a name wins.
+func parsePrefer(headers []string) (f fault, ignored []string, err error) {
 	if len(headers) == 0 {
-		return fault{}, nil
+		return fault{}, nil, nil
 	}
 	given := &parameters{Values: url.Values{}}
 	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
 	for _, preference := range strings.FieldsFunc(strings.Join(headers, ","), isSeparator) {
 		name, value, _ := strings.Cut(preference, "=")
 		name = strings.ToLower(strings.Trim(name, " \t"))
-		if !given.Has(name) {
+		if name != "" && !given.Has(name) {
 			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
 		}
 	}
+	ignored = unknownNames(given.Values, preferences)
 	if !asksForFault(given) {
-		return fault{}, nil
+		return fault{}, ignored, nil
 	}
-	f := parseFaults(given)[0] // the only one, as the code is not a list
-	return f, given.err
+	_, faults := parseFaults(given)
+	return faults[0], ignored, given.err // the only one, as the code is not a list
 }
 
 // asksForFault reports whether the parameters ask for a fault at all.
@@ -368,34 +327,33 @@ func asksForFault(given *parameters) bool {
 	return given.Has("code") || given.Has("delay") || given.Has("answer-delay")
 }
 
-// parseFaults parses the parameters that both kinds of fault have. It returns a
-// fault for each code of the list, or one fault if there is no code.
-func parseFaults(given *parameters) []fault {
-	f := fault{
-		faultParameters: faultParameters{
-			Delay:       given.Get("delay"),
-			AnswerDelay: given.Get("answer-delay"),
-		},
-		delay:       given.seconds("delay"),
-		answerDelay: given.seconds("answer-delay"),
+// parseFaults parses the parameters that both kinds of fault have. It returns
+// them as given, and a fault for each code of the list, or one fault if there is
+// no code.
+func parseFaults(given *parameters) (all faultParameters, faults []fault) {
+	var f fault
+	f.Delay, f.delay = given.seconds("delay")
+	f.AnswerDelay, f.answerDelay = given.seconds("answer-delay")
+	all = f.faultParameters
+	if given.Has("retry-after") {
+		all.RetryAfter = strconv.FormatInt(given.integer("retry-after", 0, 0, maxRetryAfter), 10)
 	}
-	given.integer("retry-after", 0, 0, maxRetryAfter) // only checks it
 	if !given.Has("code") {
-		return []fault{f}
+		return all, []fault{f}
 	}
-	var faults []fault
-	for _, code := range strings.Split(given.Get("code"), ",") {
-		kind, err := parseFaultKind(code)
-		given.keep(err)
+	all.Code = given.Get("code")
+	for _, code := range strings.Split(all.Code, ",") {
 		next := f
-		next.kind = kind
+		var err error
+		next.kind, err = parseFaultKind(code)
+		given.keep(err)
 		next.Code = code
-		if kind.status != 0 { // Retry-After has no effect without a simulated Error
-			next.RetryAfter = given.Get("retry-after")
+		if next.kind.status != 0 { // Retry-After has no effect without a simulated Error
+			next.RetryAfter = all.RetryAfter
 		}
 		faults = append(faults, next)
 	}
-	return faults
+	return all, faults
 }
 
 // String returns the parameters in the form of Preference-Applied and of the
@@ -444,20 +402,15 @@ func parseStandingFault(given *parameters, operations []string) (*standingFault,
 		return nil, badRequest(codeInvalidParameter,
 			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
 	}
-	faults := parseFaults(given)
+	all, faults := parseFaults(given)
 	hasStatus := slices.ContainsFunc(faults, func(f fault) bool { return f.kind.status != 0 })
 	if given.Has("retry-after") && !hasStatus {
 		given.keep(badRequest(codeInvalidParameter, "retry-after needs a status as code, such as code=503"))
 	}
 	state := standingFaultState{
-		faultParameters: faultParameters{
-			Code:        given.Get("code"),
-			Delay:       given.Get("delay"),
-			AnswerDelay: given.Get("answer-delay"),
-			RetryAfter:  given.Get("retry-after"),
-		},
-		Skip:  given.integer("skip", 0, 0, math.MaxInt64),
-		Times: given.integer("times", 0, 1, math.MaxInt64),
+		faultParameters: all,
+		Skip:            given.integer("skip", 0, 0, math.MaxInt64),
+		Times:           given.integer("times", 0, 1, math.MaxInt64),
 	}
 	if len(faults) > 1 {
 		if given.Has("times") {

@@ -27,59 +27,74 @@ import (
 
 // service answers requests. All its fields but current are set once.
 type service struct {
-	key        string
-	seed       *store          // the pets of a new world; must not be modified
-	latency    time.Duration   // delays requests under /v1, except those with a Petstore-Observer header
-	stopping   <-chan struct{} // closed when the process is to end
-	log        *slog.Logger
-	current    atomic.Pointer[world] // the world of new requests
-	operations []string              // those under /v1; setFault cannot refer to routes, which refers to it
+	key      string
+	seed     *store          // the pets of a new world; must not be modified
+	latency  time.Duration   // of requests under /v1 that are not refused before their fault, and of no observer
+	stopping <-chan struct{} // closed when the process is to end
+	log      *slog.Logger
+	routes   []route
+	current  atomic.Pointer[world] // the world of new requests
 }
 
 // newService returns a service with its first world.
 func newService(key string, seed *store, latency time.Duration, stopping <-chan struct{}, log *slog.Logger) *service {
-	s := &service{key: key, seed: seed, latency: latency, stopping: stopping, log: log}
-	for _, rt := range routes {
-		if rt.operation != "" && isUnder(rt.path, "/v1") {
-			s.operations = append(s.operations, rt.operation)
-		}
-	}
+	s := &service{key: key, seed: seed, latency: latency, stopping: stopping, log: log, routes: routes()}
 	s.current.Store(newWorld(seed))
 	return s
 }
 
-// route maps the requests with a method and a path to an operation.
+// route maps the requests that match a pattern to an operation.
 type route struct {
-	method, path string      // as in the patterns of http.ServeMux; GET includes HEAD
-	operation    string      // the name of the operation in api/openapi.json, if it has one
-	parameters   []string    // of the query
-	headers      http.Header // on all answers, once the key and the body have been accepted
-	do           func(*exchange) (answer, error)
+	pattern    string      // of http.ServeMux: a method and a path; GET includes HEAD
+	operation  string      // the name of the operation in api/openapi.json, if it has one
+	parameters []string    // of the query
+	takesBody  bool        // whether the operation reads the body
+	headers    http.Header // on all answers, once the key and the body have been accepted
+	do         func(*exchange) (answer, error)
 }
 
-// routes are the routes of the service.
-var routes = []route{
-	{method: "GET", path: "/v1/pets", operation: "listPets", do: listPets,
-		parameters: []string{"limit", "status", "after"}},
-	{method: "POST", path: "/v1/pets", operation: "createPet", do: createPet},
-	{method: "GET", path: "/v1/pets/{petId}", operation: "getPet", do: getPet, headers: deprecation},
-	{method: "GET", path: "/v1/store/orders", do: listOrders},
+// split returns the method and the path of the pattern.
+func (rt route) split() (method, path string) {
+	method, path, _ = strings.Cut(rt.pattern, " ")
+	return method, path
+}
 
-	{method: "POST", path: "/__admin/reset", operation: "reset", do: reset},
-	{method: "GET", path: "/__admin/fault", operation: "showFault", do: showFault},
-	{method: "PUT", path: "/__admin/fault", operation: "setFault", do: setFault,
-		parameters: []string{"code", "delay", "answer-delay", "retry-after", "operation", "skip", "times"}},
-	{method: "DELETE", path: "/__admin/fault", operation: "clearFault", do: clearFault},
-	{method: "GET", path: "/__admin/requests", operation: "showJournal", do: showJournal,
-		parameters: []string{"after", "total"}},
-	{method: "DELETE", path: "/__admin/requests", operation: "clearJournal", do: clearJournal},
+// routes returns the routes of the service.
+func routes() []route {
+	return []route{
+		{pattern: "GET /v1/pets", operation: "listPets", do: listPets,
+			parameters: []string{"limit", "status", "after"}},
+		{pattern: "POST /v1/pets", operation: "createPet", do: createPet, takesBody: true},
+		{pattern: "GET /v1/pets/{petId}", operation: "getPet", do: getPet, headers: deprecation},
+		{pattern: "GET /v1/store/orders", do: listOrders},
 
-	{method: "GET", path: "/healthz", do: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
-	{method: "GET", path: "/openapi.json", do: static("application/json", openAPI)},
-	{method: "GET", path: "/{$}", do: static("text/html; charset=utf-8", indexHTML), headers: pageHeaders},
-	{method: "GET", path: "/page.css", do: static("text/css; charset=utf-8", pageCSS), headers: pageHeaders},
-	{method: "GET", path: "/page.js", do: static("text/javascript; charset=utf-8", pageJS), headers: pageHeaders},
-	{method: "GET", path: "/favicon.ico", do: noIcon},
+		{pattern: "POST /__admin/reset", operation: "reset", do: reset, takesBody: true},
+		{pattern: "GET /__admin/fault", operation: "showFault", do: showFault},
+		{pattern: "PUT /__admin/fault", operation: "setFault", do: setFault,
+			parameters: slices.Concat(preferences, []string{"operation", "skip", "times"})},
+		{pattern: "DELETE /__admin/fault", operation: "clearFault", do: clearFault},
+		{pattern: "GET /__admin/requests", operation: "showJournal", do: showJournal,
+			parameters: []string{"after", "total"}},
+		{pattern: "DELETE /__admin/requests", operation: "clearJournal", do: clearJournal},
+
+		{pattern: "GET /healthz", do: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
+		{pattern: "GET /openapi.json", do: static("application/json", openAPI)},
+		{pattern: "GET /{$}", do: static("text/html; charset=utf-8", indexHTML), headers: pageHeaders},
+		{pattern: "GET /page.css", do: static("text/css; charset=utf-8", pageCSS), headers: pageHeaders},
+		{pattern: "GET /page.js", do: static("text/javascript; charset=utf-8", pageJS), headers: pageHeaders},
+		{pattern: "GET /favicon.ico", do: noIcon},
+	}
+}
+
+// faultOperations returns the operations that a standing fault can be for.
+func (s *service) faultOperations() []string {
+	var operations []string
+	for _, rt := range s.routes {
+		if _, path := rt.split(); rt.operation != "" && isUnder(path, "/v1") {
+			operations = append(operations, rt.operation)
+		}
+	}
+	return operations
 }
 
 // deprecation holds the headers of getPet, which will be removed in 2030 (RFC
@@ -105,9 +120,10 @@ var pageHeaders = http.Header{
 func (s *service) handler() http.Handler {
 	mux := http.NewServeMux()
 	methods := []string{"HEAD"}
-	for _, rt := range routes {
-		mux.Handle(rt.method+" "+rt.path, s.handle(rt))
-		methods = append(methods, rt.method)
+	for _, rt := range s.routes {
+		mux.Handle(rt.pattern, s.handle(rt))
+		method, _ := rt.split()
+		methods = append(methods, method)
 	}
 	slices.Sort(methods)
 	methods = slices.Compact(methods)
@@ -172,8 +188,9 @@ type exchange struct {
 	arrived time.Time  // when the headers of the request had arrived
 	body    []byte     // of the request, once it has been read
 	query   parameters // of the request, once it has been parsed
-	ignored []string   // names of unknown query parameters and body members, which the operation ignored
+	ignored []string   // names of unknown preferences, query parameters and body members, which are ignored
 	fault   fault      // the fault that is applied to the request, or the zero fault
+	waiting *received  // the request in the list of those that wait, or nil
 }
 
 // answer is the answer to a request, apart from its headers.
@@ -205,7 +222,7 @@ func (s *service) handle(rt route) http.Handler {
 			a.status, a.problem = 0, err.Error()
 		}
 		if x.fault.kind.alter != nil && a.status != 0 {
-			a = x.fault.kind.alter(w, r, a)
+			a = x.fault.kind.alter(x, a)
 		}
 		if a.contentType != "" {
 			w.Header().Set("Content-Type", a.contentType)
@@ -213,6 +230,7 @@ func (s *service) handle(rt route) http.Handler {
 			w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 		}
 		x.record(a) // which keeps the headers: none may be set after this
+		x.log(a)
 		x.send(a)
 	})
 }
@@ -248,6 +266,9 @@ func (x *exchange) serve() (a answer, err error) {
 		}
 	}
 	if err := x.parseQuery(); err != nil {
+		return answer{}, err
+	}
+	if err := x.checkBody(); err != nil {
 		return answer{}, err
 	}
 	return x.route.do(x)
@@ -288,17 +309,13 @@ func (x *exchange) isObserver() bool {
 	return len(x.r.Header.Values("Petstore-Observer")) > 0
 }
 
-// isRecorded reports whether the request goes into the journal and the log.
-// Observers, preflights and requests for the service's own paths do not, so that
-// observing the service does not disturb the record.
+// isRecorded reports whether the request goes into the journal. Observers,
+// preflights and requests for the service itself do not, so that observing the
+// service does not disturb the record.
 func (x *exchange) isRecorded() bool {
-	given := x.r.URL.Path
-	if x.isObserver() || x.r.Method == "OPTIONS" || isUnder(given, "/__admin") {
-		return false
-	}
-	// The pattern of the root is "/{$}".
-	isOwn := func(rt route) bool { return strings.TrimSuffix(rt.path, "{$}") == given }
-	return isUnder(given, "/v1") || !slices.ContainsFunc(routes, isOwn)
+	path := x.r.URL.Path
+	isOwn := isUnder(path, "/__admin") || x.route.pattern != "" && !isUnder(path, "/v1")
+	return !isOwn && !x.isObserver() && x.r.Method != "OPTIONS"
 }
 
 // maxBody is the size of the largest request body, in bytes.
@@ -311,7 +328,7 @@ func (x *exchange) readBody() error {
 		return nil
 	}
 	if x.r.ContentLength > maxBody {
-		return x.refuseBody()
+		return x.bodyTooLarge()
 	}
 	body, err := io.ReadAll(io.LimitReader(x.r.Body, maxBody+1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -321,14 +338,14 @@ func (x *exchange) readBody() error {
 		return badRequest(codeInvalidBody, "the body is cut short or badly chunked")
 	}
 	if len(body) > maxBody {
-		return x.refuseBody()
+		return x.bodyTooLarge()
 	}
 	x.body = body
 	return nil
 }
 
-// refuseBody returns the Error for a body that is too large.
-func (x *exchange) refuseBody() error {
+// bodyTooLarge returns the Error for a body that is too large.
+func (x *exchange) bodyTooLarge() error {
 	// net/http would read the rest of the body first, so close the connection.
 	x.w.Header().Set("Connection", "close")
 	message := fmt.Sprintf("the body is over %d bytes", maxBody)
@@ -380,6 +397,11 @@ func (x *exchange) applyFault() error {
 	if err := x.chooseFault(); err != nil {
 		return err
 	}
+	if x.service.latency+x.fault.delay+x.fault.answerDelay > 0 {
+		waiting := x.received()
+		x.waiting = &waiting
+		x.world.journal.startWait(x.waiting)
+	}
 	if err := x.wait(x.service.latency, nil); err != nil {
 		return err
 	}
@@ -395,7 +417,8 @@ func (x *exchange) applyFault() error {
 // chooseFault sets the fault of the request. A fault in the Prefer header takes
 // precedence; the standing fault then does not count the request.
 func (x *exchange) chooseFault() error {
-	f, err := parsePrefer(x.r.Header.Values("Prefer"))
+	f, ignored, err := parsePrefer(x.r.Header.Values("Prefer"))
+	x.ignored = ignored
 	if err != nil {
 		return err
 	}
@@ -414,7 +437,7 @@ func (x *exchange) chooseFault() error {
 // meant as a PUT fails.
 func (x *exchange) parseQuery() error {
 	rt := x.route
-	if x.r.URL.RawQuery == "" || rt.path == "" { // without a route, refuse reports the path or the method
+	if x.r.URL.RawQuery == "" || rt.pattern == "" { // without a route, refuse reports the path or the method
 		return nil
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
@@ -427,10 +450,11 @@ func (x *exchange) parseQuery() error {
 		}
 	}
 	unknown := unknownNames(query, rt.parameters)
-	if len(unknown) > 0 && isUnder(rt.path, "/__admin") {
-		return refuseParameter(rt, unknown[0])
+	if len(unknown) > 0 && isUnder(x.r.URL.Path, "/__admin") {
+		return x.refuseParameter(unknown[0])
 	}
-	x.query.Values, x.ignored = query, unknown
+	x.query.Values = query
+	x.ignored = append(x.ignored, unknown...)
 	return nil
 }
 
@@ -448,18 +472,85 @@ func unknownNames[V any](given map[string]V, known []string) []string {
 
 // refuseParameter returns a 400 that says what the route takes instead, or which
 // other method of the path takes the parameter.
-func refuseParameter(rt route, name string) error {
+func (x *exchange) refuseParameter(name string) error {
+	rt := x.route
 	hint := "it takes none"
 	if len(rt.parameters) > 0 {
 		hint = "it takes " + strings.Join(rt.parameters, ", ")
 	}
-	for _, other := range routes {
-		if other.path == rt.path && slices.Contains(other.parameters, name) {
-			hint = fmt.Sprintf("%s %s does (curl -X %s)", other.method, other.path, other.method)
+	_, path := rt.split()
+	for _, other := range x.service.routes {
+		method, otherPath := other.split()
+		if otherPath == path && slices.Contains(other.parameters, name) {
+			hint = fmt.Sprintf("%s does (curl -X %s)", other.pattern, method)
 		}
 	}
 	return badRequest(codeInvalidParameter,
-		fmt.Sprintf("%s %s does not take the parameter %s; %s", rt.method, rt.path, shorten(name), hint))
+		fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, shorten(name), hint))
+}
+
+// parameters are those of a query or of a Prefer header. The methods that parse
+// a parameter keep the first error.
+type parameters struct {
+	url.Values
+	firstError
+}
+
+// integer returns an integer, or fallback if it is not given.
+func (p *parameters) integer(name string, fallback, least, most int64) int64 {
+	if !p.Has(name) {
+		return fallback
+	}
+	n, err := parseInteger(codeInvalidParameter, name, p.Get(name), least, most)
+	p.keep(err)
+	return n
+}
+
+// choice returns one of the allowed words, or "" if it is not given.
+func (p *parameters) choice(name string, allowed []string) string {
+	if !p.Has(name) {
+		return ""
+	}
+	word, err := parseChoice(codeInvalidParameter, name, p.Get(name), allowed)
+	p.keep(err)
+	return word
+}
+
+// maxNumber is the length of the longest text of a number that is kept as given.
+const maxNumber = 32
+
+// seconds returns a duration that is given as a number of seconds from 0 to
+// maxWait, with its text, or 0 and "" if it is not given.
+func (p *parameters) seconds(name string) (text string, d time.Duration) {
+	if !p.Has(name) {
+		return "", 0
+	}
+	text = p.Get(name)
+	seconds, err := strconv.ParseFloat(text, 64)
+	isPlain := strings.Trim(text, "0123456789.") == "" // ParseFloat accepts signs, exponents and Inf, too
+	if err != nil || !isPlain || seconds > maxWait.Seconds() {
+		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
+		p.keep(invalid(codeInvalidParameter, name, text, allowed))
+	}
+	if len(text) > maxNumber {
+		p.keep(invalid(codeInvalidParameter, name, text, fmt.Sprintf("at most %d characters long", maxNumber)))
+	}
+	return text, time.Duration(seconds * float64(time.Second))
+}
+
+// checkBody returns a 400 for a body under /__admin that its route does not take,
+// as it may have parameters that would have no effect. Under /v1, such a body is
+// ignored.
+func (x *exchange) checkBody() error {
+	rt := x.route
+	if _, path := rt.split(); len(x.body) == 0 || rt.takesBody || !isUnder(path, "/__admin") {
+		return nil
+	}
+	hint := "it has no parameters"
+	if len(rt.parameters) > 0 {
+		hint = "its parameters go into the query, such as ?" + rt.parameters[0] + "=…"
+	}
+	return badRequest(codeInvalidBody, rt.pattern+" does not take a body; "+hint)
 }
 
 // The bounds of the limit of listPets (contract, section 8).
@@ -503,7 +594,7 @@ func encodePage(pets []*storedPet) []byte {
 // nextPage returns the Link to the page after the pet with this id. It has the
 // parameters of this page.
 func nextPage(x *exchange, id int64) string {
-	link := "</v1/pets?"
+	link := "<" + x.r.URL.EscapedPath() + "?"
 	for _, name := range x.route.parameters {
 		if name != "after" && x.query.Has(name) {
 			link += name + "=" + url.QueryEscape(x.query.Get(name)) + "&"
@@ -600,7 +691,7 @@ func showFault(x *exchange) (answer, error) {
 
 // setFault replaces the standing fault, and answers with what was set.
 func setFault(x *exchange) (answer, error) {
-	standing, err := parseStandingFault(&x.query, x.service.operations)
+	standing, err := parseStandingFault(&x.query, x.service.faultOperations())
 	if err != nil {
 		return answer{}, err
 	}
@@ -617,9 +708,10 @@ func clearFault(x *exchange) (answer, error) {
 }
 
 // showJournal answers with the requests in the journal whose ids are above the
-// parameter after, one request a line. With the parameter total, it first waits
-// until that many requests have been recorded, for up to maxWait. The answer may
-// have fewer, if that or the world ends first, or the journal is cleared.
+// parameter after, and with the requests that wait, one request a line. With the
+// parameter total, it first waits until that many requests have been recorded,
+// for up to maxWait. The answer may have fewer, if that or the world ends first,
+// or the journal is cleared.
 func showJournal(x *exchange) (answer, error) {
 	after := x.query.integer("after", 0, 0, math.MaxInt64)
 	total := x.query.integer("total", 0, 0, math.MaxInt64)
@@ -635,19 +727,29 @@ func showJournal(x *exchange) (answer, error) {
 			return answer{}, err
 		}
 	}
-	entries, meta := x.world.journal.after(after)
-	body := []byte(`{"requests":[`)
+	entries, waiting, meta := x.world.journal.after(after)
 	for i, e := range entries {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = append(body, '\n')
-		body = append(body, encodeJSON(e.readable(x.service.key))...)
+		entries[i] = e.readable(x.service.key)
 	}
-	body = append(body, "\n],\"meta\":"...)
+	body := appendLines([]byte(`{"requests":`), entries)
+	body = appendLines(append(body, `,"waiting":`...), waiting)
+	body = append(body, `,"meta":`...)
 	body = append(body, encodeJSON(meta)...)
 	body = append(body, "}\n"...)
 	return answer{status: 200, contentType: "application/json", body: body}, nil
+}
+
+// appendLines appends a JSON array, with one element a line.
+func appendLines[T any](b []byte, list []T) []byte {
+	b = append(b, '[')
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '\n')
+		b = append(b, encodeJSON(v)...)
+	}
+	return append(b, "\n]"...)
 }
 
 // clearJournal clears the journal.
@@ -678,15 +780,23 @@ func noIcon(*exchange) (answer, error) {
 	return answer{status: 204}, nil
 }
 
-// record adds the request to the journal, and logs it on one line.
+// received returns what is known of the request when its headers have arrived.
+func (x *exchange) received() received {
+	return received{
+		Time:      timestamp{x.arrived},
+		Method:    x.r.Method,
+		URL:       x.r.RequestURI,
+		Operation: x.route.operation,
+	}
+}
+
+// record adds the request to the journal.
 func (x *exchange) record(a answer) {
 	if !x.isRecorded() {
 		return
 	}
 	e := entry{
-		Time:          timestamp{x.arrived},
-		Method:        x.r.Method,
-		URL:           x.r.RequestURI,
+		received:      x.received(),
 		Headers:       headers(x.r.Header),
 		Body:          string(x.body),
 		Status:        a.status,
@@ -703,19 +813,29 @@ func (x *exchange) record(a answer) {
 	if applied != (faultParameters{}) {
 		e.Fault = &applied
 	}
-	x.world.journal.add(e)
+	x.world.journal.add(e, x.waiting)
+}
 
+// log logs a recorded request, or one that may change the service through
+// /__admin, on one line.
+func (x *exchange) log(a answer) {
 	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return // before the attributes are made
 	}
-	attrs := []any{"method", e.Method, "url", e.URL, "status", e.Status}
-	if e.Error != "" {
-		attrs = append(attrs, "error", e.Error)
+	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", a.status}
+	if a.problem != "" {
+		attrs = append(attrs, "error", a.problem)
 	}
-	if e.Fault != nil {
-		attrs = append(attrs, "fault", e.Fault)
+	if applied := x.fault.faultParameters; applied != (faultParameters{}) {
+		attrs = append(attrs, "fault", applied)
 	}
-	x.service.log.Info("request", attrs...)
+	changes := slices.Contains([]string{"POST", "PUT", "DELETE"}, x.r.Method)
+	if changes && isUnder(x.r.URL.Path, "/__admin") {
+		attrs = append(attrs, "client", x.r.RemoteAddr, "agent", x.r.UserAgent())
+		x.service.log.Info("control", attrs...)
+	} else if x.isRecorded() {
+		x.service.log.Info("request", attrs...)
+	}
 }
 
 // send sends the answer, or closes the connection if its status is 0.
@@ -728,7 +848,7 @@ func (x *exchange) send(a answer) {
 		}
 	}
 	if x.fault.kind.send != nil {
-		x.fault.kind.send(x.w, body, x.hold)
+		x.fault.kind.send(x, body)
 	} else if len(body) > 0 { // even an empty Write would begin an answer that is dropped
 		x.w.Write(body)
 	}

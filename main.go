@@ -30,6 +30,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -125,14 +126,14 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	} else if opts.log {
 		fmt.Fprintf(stderr, "a page for browsers is at %s/\n", root)
 	}
-	return serve(ctx, ln, newService(key, seed, opts.latency, ctx.Done(), log), stdout)
+	return serveUntil(ctx, ln, newService(key, seed, opts.latency, ctx.Done(), log), stdout)
 }
 
 // randomKeyNotice has a curl line and a link to paste. A browser does not send
 // the part of a link after the #.
-const randomKeyNotice = `PETSTORE_API_KEY is not set, so this run has a key of its own:
+const randomKeyNotice = `PETSTORE_API_KEY is empty or not set, so this run has a key of its own:
 
-    curl -H 'Authorization: Bearer %s' %s/v1/pets
+    curl -H 'Authorization: Bearer %s' '%s/v1/pets'
     %s/#key=%s
 
 `
@@ -164,14 +165,15 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 		opts.seed = name
 		return nil
 	})
-	flags.Func("latency", "wait for this `duration`, up to 30s, before each request under /v1 that has the key",
+	flags.Func("latency", "delay each request under /v1 that has the key by this `duration`, up to 30s; "+
+		"a Petstore-Observer header exempts a request",
 		func(text string) (err error) {
 			opts.latency, err = parseLatency(text)
 			return err
 		})
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends, for example because the test that started it has ended")
 	// The help of a BoolVar would show a default that depends on the terminal.
-	flags.BoolFunc("log", "log every request; the default is to do so only on a terminal",
+	flags.BoolFunc("log", "log every recorded request, and every change through /__admin; the default is to do so only on a terminal",
 		func(text string) (err error) {
 			if opts.log, err = strconv.ParseBool(text); err != nil {
 				return errors.New("it must be true or false")
@@ -207,7 +209,7 @@ Usage: petstore [flags]
 Environment:
   PETSTORE_API_KEY
     	the API key that clients must send, 1 to 4096 visible ASCII characters;
-    	if it is not set, a random key is used and shown on standard error
+    	if it is empty or not set, a random key is used and shown on standard error
 
 Flags:
 `
@@ -332,11 +334,12 @@ const (
 	logTimeout  = time.Second      // how long it then waits for its log to be written
 )
 
-// serve serves s on ln, and prints its base URL. It returns nil once ctx is done
-// and the requests in flight have been answered, or their time is up.
-func serve(ctx context.Context, ln net.Listener, s *service, stdout io.Writer) error {
+// serveUntil serves s on ln, and prints its base URL. It returns nil once ctx is
+// done and the requests in flight have been answered, or their time is up.
+func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writer) error {
 	srv := newServer(s)
 	defer srv.Close()
+	closeSpareConnections(srv)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	if _, err := fmt.Fprintln(stdout, rootURL(ln.Addr())+"/v1"); err != nil {
@@ -368,6 +371,26 @@ func serve(ctx context.Context, ln net.Listener, s *service, stdout io.Writer) e
 	case <-time.After(logTimeout):
 	}
 	return nil
+}
+
+// closeSpareConnections makes Shutdown close the connections on which no request
+// has begun. Browsers open connections before they need them, and Shutdown would
+// wait for 5 s for a request on each.
+func closeSpareConnections(srv *http.Server) {
+	var spare sync.Map // its keys are net.Conns
+	srv.ConnState = func(conn net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			spare.Store(conn, nil)
+		} else {
+			spare.Delete(conn)
+		}
+	}
+	srv.RegisterOnShutdown(func() {
+		spare.Range(func(conn, _ any) bool {
+			conn.(net.Conn).Close()
+			return true
+		})
+	})
 }
 
 // newServer returns an HTTP server for s, with time limits for slow clients.

@@ -316,13 +316,19 @@ func (s *store) putSeed(text []byte) error {
 	return err
 }
 
+// received is what is known of a request when its headers have arrived.
+type received struct {
+	Time      timestamp `json:"time"` // when the headers had arrived
+	Method    string    `json:"method"`
+	URL       string    `json:"url"`                 // the request target, as sent
+	Operation string    `json:"operation,omitempty"` // that of the route, if it has one
+}
+
 // entry is a request in the journal, and its answer.
 type entry struct {
 	// ID counts the entries of the journal: 1, 2, 3, …
-	ID     int64     `json:"id"`
-	Time   timestamp `json:"time"` // when the headers had arrived
-	Method string    `json:"method"`
-	URL    string    `json:"url"` // the request target, as sent
+	ID int64 `json:"id"`
+	received
 	// Headers are those of the request, in the map of net/http. See readable.
 	Headers headers `json:"headers"`
 	// Body is empty if there was none, or if it was not read to its end: because
@@ -344,8 +350,9 @@ type entry struct {
 	Error string `json:"error,omitempty"`
 	// Fault is the fault that was applied, or nil.
 	Fault *faultParameters `json:"fault,omitempty"`
-	// Ignored has the unknown names, which the operation ignored: sorted query
-	// parameters, then sorted members of the body.
+	// Ignored has the unknown names, which were ignored: sorted preferences of
+	// Prefer, then sorted query parameters, then sorted members of the body. The
+	// last two are missing if the operation was skipped.
 	Ignored []string `json:"ignored,omitempty"`
 
 	// The headers of the request that net/http keeps apart from the others.
@@ -413,7 +420,8 @@ const (
 	valueCost      = 100     // bytes, an estimate of what a header needs besides its text
 )
 
-// journal holds the last requests. It is safe for concurrent use.
+// journal holds the last requests, and those that wait to be recorded. It is safe
+// for concurrent use.
 type journal struct {
 	mu sync.Mutex // guards the fields below
 
@@ -421,18 +429,28 @@ type journal struct {
 	size    int                     // of all entries
 	total   int64                   // number of requests since the journal was cleared, including those no longer in entries
 	since   time.Time               // when the journal was made or cleared
-	waiting map[chan struct{}]int64 // channels returned by await, each with the total at which it is closed
+	awaited map[chan struct{}]int64 // channels returned by await, each with the total at which it is closed
+	waiting map[*received]bool      // requests that wait for a delay and have not been recorded
 }
 
 func newJournal() *journal {
 	return &journal{
 		since:   time.Now(),
-		waiting: map[chan struct{}]int64{},
+		awaited: map[chan struct{}]int64{},
+		waiting: map[*received]bool{},
 	}
 }
 
-// add appends an entry, and drops the oldest entries beyond the bounds.
-func (j *journal) add(e entry) {
+// startWait lists a request as waiting, until it is added.
+func (j *journal) startWait(r *received) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.waiting[r] = true
+}
+
+// add appends an entry, and drops the oldest entries beyond the bounds. waited is
+// what startWait was called with, or nil if the request has not waited.
+func (j *journal) add(e entry, waited *received) {
 	e.size = len(e.Method) + len(e.URL) + len(e.host) + len(e.Body) + len(e.Answer) + len(e.Error)
 	e.size += e.Headers.size() + e.AnswerHeaders.size()
 	for _, name := range e.Ignored {
@@ -441,6 +459,7 @@ func (j *journal) add(e entry) {
 
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	delete(j.waiting, waited)
 	j.total++
 	e.ID = j.total
 	j.entries = append(j.entries, e)
@@ -450,10 +469,10 @@ func (j *journal) add(e entry) {
 		j.entries[0] = entry{} // so that what it refers to can be collected
 		j.entries = j.entries[1:]
 	}
-	for c, n := range j.waiting {
+	for c, n := range j.awaited {
 		if j.total >= n {
 			close(c)
-			delete(j.waiting, c)
+			delete(j.awaited, c)
 		}
 	}
 }
@@ -468,24 +487,30 @@ type journalMeta struct {
 	Since time.Time `json:"since"`
 }
 
-// after returns the entries whose ids are above id, the oldest first.
-func (j *journal) after(id int64) ([]entry, journalMeta) {
+// after returns the entries whose ids are above id, and the requests that wait,
+// the oldest first.
+func (j *journal) after(id int64) ([]entry, []received, journalMeta) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	first := sort.Search(len(j.entries), func(i int) bool { return j.entries[i].ID > id })
-	return slices.Clone(j.entries[first:]), journalMeta{Total: j.total, Since: j.since.UTC()}
+	var waiting []received
+	for r := range j.waiting {
+		waiting = append(waiting, *r)
+	}
+	slices.SortFunc(waiting, func(a, b received) int { return a.Time.Compare(b.Time.Time) })
+	return slices.Clone(j.entries[first:]), waiting, journalMeta{Total: j.total, Since: j.since.UTC()}
 }
 
-// clear removes all entries. Their ids start again at 1, so nothing waits for the
+// clear removes all entries, but not the requests that wait. The ids start again at 1, so nothing waits for the
 // old ones any more.
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.entries, j.size, j.total = nil, 0, 0
 	j.since = time.Now()
-	for c := range j.waiting {
+	for c := range j.awaited {
 		close(c)
-		delete(j.waiting, c)
+		delete(j.awaited, c)
 	}
 }
 
@@ -499,10 +524,10 @@ func (j *journal) await(n int64) (reached <-chan struct{}, cancel func()) {
 		close(c)
 		return c, func() {}
 	}
-	j.waiting[c] = n
+	j.awaited[c] = n
 	return c, func() {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		delete(j.waiting, c)
+		delete(j.awaited, c)
 	}
 }
