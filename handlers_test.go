@@ -21,6 +21,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,11 @@ func TestListPets(t *testing.T) {
 	empty := start(t)
 	empty.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 	empty.do(t, "GET /v1/pets?status=sold", "").want(t, 200, "[]")
+
+	// The Link has the path of the request, so a list at another path has its own.
+	other := startAdded(t, listPets, manyPets(30)...)
+	other.do(t, "GET /v1/pets/added", "").wantHeader(t, "Link", `</v1/pets/added?after=20>; rel="next"`)
+	other.do(t, "GET /v1/%70ets?limit=1", "").wantHeader(t, "Link", `</v1/%70ets?limit=1&after=1>; rel="next"`)
 }
 
 // A parameter that is not allowed is a 400 that says what was given and what is
@@ -612,21 +618,20 @@ func TestBug(t *testing.T) {
 }
 
 // The store takes 256 MiB of pets, each counted as its JSON and 128 bytes. A full
-// store refuses creates, and still answers everything else.
+// store refuses creates, and still answers everything else. A create that is
+// refused uses no id.
 func TestFullStore(t *testing.T) {
-	for _, missing := range []int64{0, 1} {
-		seed := seedOf(t, newRex)
-		seed.size = 256<<20 - int64(len(ida)) - 128 + missing
-		s := startWith(t, seed, func(*service, *http.Server) {})
-		const full = "the store is full; its limit is 268435456 bytes"
-		for range 2 { // a reset restores the size, too
-			if missing == 0 {
-				s.do(t, "POST /v1/pets", newIda).want(t, 201, ida)
-			}
-			s.do(t, "POST /v1/pets", newIda).wantError(t, 507, "insufficient_storage", full)
-			s.do(t, "GET /v1/pets?status=sold", "").want(t, 200, array(rex))
-			s.reset(t, "")
-		}
+	seed := seedOf(t, newRex)
+	seed.size = 256<<20 - int64(len(ida)) - 128
+	s := startWith(t, seed, func(*service, *http.Server) {})
+	const full = "the store is full; its limit is 268435456 bytes"
+	const oneByteMore = `{"name":"Ida+","categoryId":2}`
+	for range 2 { // a reset restores the size, too
+		s.do(t, "POST /v1/pets", oneByteMore).wantError(t, 507, "insufficient_storage", full)
+		s.do(t, "POST /v1/pets", newIda).want(t, 201, ida)
+		s.do(t, "POST /v1/pets", newIda).wantError(t, 507, "insufficient_storage", full)
+		s.do(t, "GET /v1/pets?status=sold", "").want(t, 200, array(rex))
+		s.reset(t, "")
 	}
 	first, second := seedOf(t, newRex), seedOf(t, newRex, newIda)
 	equal(t, "the size of Rex", first.size, int64(len(rex))+128)
@@ -833,21 +838,23 @@ func TestPreferIsNotReleased(t *testing.T) {
 	}
 }
 
-// A reset and a stop end the waits of Prefer, too. No event announces that the
-// request waits, so the test resets until it no longer does.
+// A reset and a stop end the waits of Prefer, too.
 func TestPreferIsReleased(t *testing.T) {
-	for _, prefer := range []string{"delay=30", "answer-delay=30", "code=drip", "code=stall"} {
-		s := start(t, newRex)
-		pending := s.send(t, "GET /v1/pets", "", "Prefer: "+prefer)
-		eventually(t, "the release of "+prefer+" by a reset", func() bool {
-			s.reset(t, "")
-			return len(pending.response) > 0
-		})
-		equal(t, prefer+": status", pending.wait().status, 200)
-
-		pending = s.send(t, "GET /v1/pets", "", "Prefer: "+prefer)
-		s.stop()
-		equal(t, prefer+": status", pending.wait().status, 200)
+	for end, release := range map[string]func(*server){
+		"reset": func(s *server) { s.reset(t, "") },
+		"stop":  func(s *server) { s.stop() },
+	} {
+		for _, prefer := range []string{"delay=30", "answer-delay=30", "code=drip", "code=stall"} {
+			s := start(t, newRex)
+			pending := s.send(t, "GET /v1/pets", "", "Prefer: "+prefer)
+			if strings.HasPrefix(prefer, "code=") {
+				s.journal(t, 1)
+			} else {
+				s.waitWaiting(t, "GET /v1/pets listPets")
+			}
+			release(s)
+			equal(t, prefer+": status after a "+end, pending.wait().status, 200)
+		}
 	}
 }
 
@@ -1141,6 +1148,10 @@ func TestFaultRefused(t *testing.T) {
 		{"delay=Inf", "delay is Inf" + wantWait},
 		{"delay=.", "delay is ." + wantWait},
 		{"delay=1s", "delay is 1s" + wantWait},
+		{
+			"delay=" + strings.Repeat("0", 33),
+			"delay is 000000000000000000000000000000000; it must be at most 32 characters long",
+		},
 		{"answer-delay=", "answer-delay is empty" + wantWait},
 		{"answer-delay=31", "answer-delay is 31" + wantWait},
 		{"code=503&retry-after=-1", "retry-after is -1; it must be an integer from 0 to 3600"},
@@ -1156,7 +1167,9 @@ func TestFaultRefused(t *testing.T) {
 	}
 	s.wantFault(t, "")
 	s.setFault(t, "code=599&delay=30&answer-delay=30.0&retry-after=3600") // the largest values
-	s.setFault(t, "code=400&delay=0&retry-after=0&skip=0&times=1")        // the smallest
+	s.setFault(t, "code=400&delay=0&retry-after=-0&skip=0&times=1")       // the smallest
+	s.wantFault(t, `"code":"400","delay":"0","retry-after":"0","times":1,"matched":0,"applied":0,"held":0`)
+	s.setFault(t, "answer-delay="+strings.Repeat("0", 32)) // the longest
 }
 
 // Under /__admin, a parameter that a route does not take is refused: otherwise a
@@ -1176,10 +1189,34 @@ func TestAdminParameters(t *testing.T) {
 	}
 }
 
+// Under /__admin, a body that no operation reads is refused: its parameters would
+// have no effect. An unknown path, method or parameter is reported first.
+func TestAdminBodies(t *testing.T) {
+	s := start(t)
+	s.setFault(t, "delay=0")
+	s.do(t, "GET /v1/nothing", "{}").wantError(t, 404, "not_found", "")
+	const inQuery = "; its parameters go into the query, such as ?"
+	for request, message := range map[string]string{
+		"PUT /__admin/fault?code=503": "PUT /__admin/fault does not take a body" + inQuery + "code=…",
+		"GET /__admin/fault":          "GET /__admin/fault does not take a body; it has no parameters",
+		"DELETE /__admin/fault":       "DELETE /__admin/fault does not take a body; it has no parameters",
+		"GET /__admin/requests":       "GET /__admin/requests does not take a body" + inQuery + "after=…",
+		"DELETE /__admin/requests":    "DELETE /__admin/requests does not take a body; it has no parameters",
+	} {
+		s.do(t, request, `{"code":"500"}`).wantError(t, 400, "invalid_body", message)
+	}
+	s.do(t, "PUT /__admin/fault?x", "{}").wantError(t, 400, "invalid_parameter", "PUT /__admin/fault does not take")
+	s.do(t, "PUT /__admin/faults", "{}").wantError(t, 404, "not_found", "")
+	s.do(t, "PUT /__admin/reset", "{}").wantError(t, 405, "method_not_allowed", "")
+	s.wantFault(t, `"delay":"0","matched":1,"applied":1,"held":0`)
+	s.wantJournal(t, "GET /v1/nothing 404")
+	s.do(t, "GET /v1/pets", "{}").want(t, 200, "[]") // under /v1, it is ignored
+}
+
 // Each code of a list is applied once, however many requests come at the same
 // time. So are skip and times.
 func TestConcurrentFaults(t *testing.T) {
-	const clients, each = 8, 100
+	const clients, each = 8, 500
 	h := testHandler(t)
 	for _, tt := range []struct {
 		query string
@@ -1305,6 +1342,53 @@ func TestObserver(t *testing.T) {
 	s.do(t, "GET /v1/pets", "", "Prefer: code=x").wantError(t, 400, "invalid_parameter", "")
 	s.do(t, "GET /nothing", "").wantError(t, 404, "not_found", "")
 	s.wantJournal(t, "GET /v1/pets 401", "GET /v1/pets 400", "GET /nothing 404")
+}
+
+// The requests that wait for a delay are listed, the oldest first, until they are
+// recorded. Those whose answer is being sent are recorded already.
+func TestWaiting(t *testing.T) {
+	s := program(t, "-latency", "30s")
+	s.setFault(t, "code=stall&times=1")
+	first := s.send(t, "POST /v1/pets?x", newRex)
+	s.waitWaiting(t, "POST /v1/pets?x createPet")
+	s.do(t, "GET /v1/pets", "", observer).want(t, 200, "[]")
+	s.do(t, "GET /v1/pets", "", noKey).wantError(t, 401, "unauthorized", "")
+	second := s.send(t, "HEAD /v1/nothing", "")
+	s.waitWaiting(t, "POST /v1/pets?x createPet", "HEAD /v1/nothing ")
+	s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
+	journal := s.do(t, "GET /__admin/requests?after=9", "").body
+	matches(t, "the journal", journal, `^{"requests":\[\n\],"waiting":\[\n`+
+		`{"time":"\S+Z","method":"POST","url":"/v1/pets\?x","operation":"createPet"},\n`+
+		`{"time":"\S+Z","method":"HEAD","url":"/v1/nothing"}\n\],"meta":{"total":0,"since":"\S+Z"}}\n$`)
+	second.leave()
+	s.wantJournal(t, "HEAD /v1/nothing 0")
+	s.waitWaiting(t, "POST /v1/pets?x createPet")
+	s.reset(t, "")
+	s.waitWaiting(t)
+	first.wait()
+
+	for _, tt := range []struct{ prefer, fault string }{
+		{"Prefer: delay=30", "code=503"},
+		{"Prefer: code=503, delay=30", "code=404"},
+		{"Prefer: answer-delay=30", "code=503"},
+		{"", "delay=30"},
+		{"", "answer-delay=30&code=lost"},
+	} {
+		s := start(t)
+		s.setFault(t, tt.fault)
+		pending := s.send(t, "GET /v1/pets", "", tt.prefer)
+		s.waitWaiting(t, "GET /v1/pets listPets")
+		s.wantJournal(t)
+		s.reset(t, "")
+		pending.wait()
+	}
+	for _, prefer := range []string{"code=stall", "code=drip"} {
+		s := start(t)
+		s.setFault(t, prefer)
+		s.send(t, "GET /v1/pets", "")
+		s.waitFault(t, `"held":1`)
+		s.waitWaiting(t)
+	}
 }
 
 // The journal.
@@ -1435,14 +1519,38 @@ func TestJournalIDs(t *testing.T) {
 		`^{"requests":\[\n{"id":5,.*"url":"/v1/pets\?next".*\n\],"waiting"`)
 }
 
+// An entry has the operation of the route that matched, if it has one.
+func TestJournalOperation(t *testing.T) {
+	s := start(t)
+	want := map[string]string{
+		"GET /v1/pets": "listPets", "HEAD /v1/pets?limit=x": "listPets", "POST /v1/%70ets": "createPet",
+		"GET /v1/pets/x": "getPet", "HEAD /v1/pets/1": "getPet",
+		"GET /v1/store/orders": "", "BREW /v1/pets": "", "GET /v1/pets/": "", "GET /nothing": "",
+	}
+	for request := range want {
+		s.do(t, request, "", noKey)
+		s.do(t, request, "")
+	}
+	got := map[string]string{}
+	for _, e := range s.journal(t, 2*len(want)) {
+		got[e.Method+" "+e.URL] = e.Operation
+	}
+	equal(t, "the operations", got, want)
+	if body := s.do(t, "GET /__admin/requests", "").body; strings.Contains(body, `"operation":""`) {
+		t.Errorf("got an empty operation, want none: %s", body)
+	}
+}
+
 // The journal has what clients sent, and not what the page or a test does to
 // observe them.
 func TestRecordedRequests(t *testing.T) {
 	s := start(t, newRex)
+	s.do(t, "POST /__admin/reset", "") // first, as it would remove what was recorded
+	s.do(t, "POST /__admin/reset", "", noKey)
 	for _, request := range []string{
 		"GET /", "HEAD /", "GET /page.css", "GET /page.js", "GET /favicon.ico", "GET /openapi.json",
-		"GET /healthz", "POST /healthz", "GET /__admin", "PUT /__admin/fault", "GET /%5F_admin/nothing",
-		"POST /__admin/reset", "OPTIONS /v1/pets", "OPTIONS /nothing",
+		"GET /healthz", "GET /__admin", "PUT /__admin/fault", "GET /%5F_admin/nothing",
+		"OPTIONS /v1/pets", "OPTIONS /nothing",
 	} {
 		s.do(t, request, "")
 		s.do(t, request, "", noKey)
@@ -1459,15 +1567,16 @@ func TestRecordedRequests(t *testing.T) {
 	s.do(t, "HEAD /v1/store/orders", "")
 	s.do(t, "GET /v1/pets", "", noKey)
 	s.do(t, "BREW /v1/pets", "")
+	s.do(t, "POST /healthz", "", noKey)
 	s.do(t, "GET /healthz/", "", noKey)
 	s.do(t, "PUT /nothing", strings.Repeat("x", 65_537), "Expect: 100-continue")
 	s.wantJournal(t, "GET /v1/pets 200", "POST /v1/pets 201", "GET /v1/pets/9 404", "HEAD /v1/store/orders 501",
-		"GET /v1/pets 401", "BREW /v1/pets 405", "GET /healthz/ 404", "PUT /nothing 413")
+		"GET /v1/pets 401", "BREW /v1/pets 405", "POST /healthz 405", "GET /healthz/ 404", "PUT /nothing 413")
 	var bodies []string
-	for _, e := range s.journal(t, 8) {
+	for _, e := range s.journal(t, 9) {
 		bodies = append(bodies, e.Body)
 	}
-	equal(t, "the bodies", bodies, []string{"", newIda, "", "", "", "", "", ""})
+	equal(t, "the bodies", bodies, []string{"", newIda, "", "", "", "", "", "", ""})
 }
 
 // An entry has the first 1,000 bytes of the answer.
@@ -1500,33 +1609,38 @@ func (w headerRecorder) WriteHeader(status int) {
 	w.ResponseRecorder.WriteHeader(status)
 }
 
-// The journal names what the operation ignored: first the query parameters, and
-// then the members of the body, each sorted.
+// The journal names what was ignored: first the preferences, then the query
+// parameters, and then the members of the body, each sorted. If a fault skips the
+// operation, it names the preferences only.
 func TestIgnored(t *testing.T) {
 	s := start(t)
 	for _, tt := range []struct {
-		request, body string
-		ignored       []string
+		request, body, prefer string
+		ignored               []string
 	}{
-		{"GET /v1/pets?limit=1&after=1&status=sold", "", nil},
-		{"POST /v1/pets", newRex, nil},
-		{"GET /v1/pets?stauts=sold&b&a=1&b=2&%61b=", "", []string{"a", "ab", "b", "stauts"}},
-		{"GET /v1/pets?limit=x&Limit=1", "", []string{"Limit"}},
-		{"GET /v1/pets/1?limit=1&after=1", "", []string{"after", "limit"}},
-		{"GET /v1/store/orders?x", "", []string{"x"}},
+		{"GET /v1/pets?limit=1&after=1&status=sold", "", "", nil},
+		{"POST /v1/pets", newRex, "code=lost,delay=0;answer-delay=0,retry-after=1", nil},
+		{"GET /v1/pets?stauts=sold&b&a=1&b=2&%61b=", "", "", []string{"a", "ab", "b", "stauts"}},
+		{"GET /v1/pets?limit=x&Limit=1", "", "", []string{"Limit"}},
+		{"GET /v1/pets/1?limit=1&after=1", "", "", []string{"after", "limit"}},
+		{"GET /v1/store/orders?x", "", "", []string{"x"}},
 		{
 			"POST /v1/pets?z&limit=1",
 			`{"status":"sold","id":7,"b":1,"Status":1,"name":"","a":1,"a":2,"categoryId":1}`,
-			[]string{"limit", "z", "Status", "a", "b", "id"},
+			"wait=9; Times=2,=, wait=1",
+			[]string{"times", "wait", "limit", "z", "Status", "a", "b", "id"},
 		},
-		{"POST /v1/pets?x", `{"id":7}`, []string{"x", "id"}},
-		{"POST /v1/pets?x", `{"id":7`, []string{"x"}},
-		{"GET /v1/nothing?x", "", nil},
-		{"BREW /v1/pets?x", "", nil},
+		{"POST /v1/pets?x", `{"id":7}`, "", []string{"x", "id"}},
+		{"POST /v1/pets?x", `{"id":7`, "", []string{"x"}},
+		{"GET /v1/nothing?x", "", "y", []string{"y"}},
+		{"BREW /v1/pets?x", "", "code=503,lost", []string{"lost"}},
+		{"POST /v1/pets?x", `{"id":7}`, "y, code=hangup", []string{"y"}},
+		{"POST /v1/pets?x", `{"id":7}`, "y, code=lost", []string{"y", "x", "id"}},
+		{"GET /v1/pets", "", "y, code=x", []string{"y"}},
 	} {
 		s.do(t, "DELETE /__admin/requests", "")
-		s.do(t, tt.request, tt.body)
-		equal(t, tt.request+" "+tt.body+": ignored", s.journal(t, 1)[0].Ignored, tt.ignored)
+		s.send(t, tt.request, tt.body, "Prefer: "+tt.prefer).wait()
+		equal(t, tt.request+" "+tt.body+" "+tt.prefer+": ignored", s.journal(t, 1)[0].Ignored, tt.ignored)
 	}
 }
 
@@ -1582,10 +1696,18 @@ func TestJournalTotal(t *testing.T) {
 }
 
 // A reset, a DELETE, a stop and a client that leaves end the wait for a total.
-// Without total, nothing waits, not even for a client that has closed its sending
-// half.
 func TestJournalTotalEnds(t *testing.T) {
-	s := start(t)
+	var journal *journal
+	s := startWith(t, seedOf(t), func(s *service, _ *http.Server) { journal = s.current.Load().journal })
+	c := s.sendRaw(t, "GET /__admin/requests?total=9", "")
+	c.CloseWrite()
+	if r := c.read("GET"); !errors.Is(r.err, io.ErrUnexpectedEOF) {
+		t.Errorf("a client that leaves: got %d and the error %v", r.status, r.err)
+	}
+	journal.mu.Lock()
+	equal(t, "the number of waits after a client has left", len(journal.awaited), 0)
+	journal.mu.Unlock()
+
 	for _, end := range []string{"POST /__admin/reset", "DELETE /__admin/requests"} {
 		p := s.send(t, "GET /__admin/requests?total=9", "")
 		eventually(t, end+" ends the wait", func() bool { // no event says that it has begun
@@ -1595,20 +1717,23 @@ func TestJournalTotalEnds(t *testing.T) {
 		checkTotal(t, p.wait(), 0)
 	}
 
-	c := s.sendRaw(t, "GET /__admin/requests?total=9", "")
-	c.CloseWrite()
-	if r := c.read("GET"); !errors.Is(r.err, io.ErrUnexpectedEOF) {
-		t.Errorf("a client that leaves: got %d and the error %v", r.status, r.err)
-	}
-	for range 100 {
-		c := s.sendRaw(t, "GET /__admin/requests", "")
-		c.CloseWrite()
-		checkTotal(t, c.read("GET"), 0)
-	}
-
 	p := s.send(t, "GET /__admin/requests?total=9", "")
 	s.stop()
 	checkTotal(t, p.wait(), 0)
+}
+
+// A total that has been reached is answered, even if the client has closed its
+// sending half, which net/http takes for leaving.
+func TestJournalTotalReached(t *testing.T) {
+	h := testHandler(t)
+	call(h, "GET", "/v1/pets", "")
+	left, leave := context.WithCancel(context.Background())
+	leave()
+	for _, query := range []string{"", "?total=1"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, newRequest("GET", "/__admin/requests"+query, "", "").WithContext(left))
+		checkTotal(t, response{request: query, status: w.Code, body: w.Body.String()}, 1)
+	}
 }
 
 // checkTotal checks the total of a journal.
@@ -1646,6 +1771,7 @@ func TestJournalBounds(t *testing.T) {
 		{"GET /nothing", "", []string{"X: " + large}},
 		{"GET /nothing", "", headers},
 	} {
+		s.do(t, "DELETE /__admin/requests", "") // of a journal that is full
 		for range 100 {
 			s.do(t, tt.request, tt.body, tt.headers...)
 		}
@@ -1656,7 +1782,37 @@ func TestJournalBounds(t *testing.T) {
 	}
 }
 
+// A reader gets whole entries with consecutive ids, while requests are recorded
+// and entries are dropped.
+func TestConcurrentJournal(t *testing.T) {
+	h := testHandler(t)
+	for range 1000 {
+		call(h, "GET", "/nothing", "")
+	}
+	concurrently(8, func(i int) {
+		for range 20 {
+			for range 50 {
+				call(h, "GET", "/nothing", "")
+			}
+			var journal struct{ Requests []recorded }
+			err := json.Unmarshal(call(h, "GET", "/__admin/requests", "").Body.Bytes(), &journal)
+			if err != nil || len(journal.Requests) != 1000 {
+				t.Errorf("got %d entries and the error %v, want 1000", len(journal.Requests), err)
+				return
+			}
+			for i, e := range journal.Requests {
+				if want := journal.Requests[0].ID + int64(i); e.ID != want || e.URL != "/nothing" {
+					t.Errorf("entry %d: got the id %d and the URL %s, want %d and /nothing", i, e.ID, e.URL, want)
+					return
+				}
+			}
+		}
+	})
+}
+
 // With -log, the log has a line for each recorded request, without the headers.
+// It also has one for each request that may change the service through /__admin,
+// whatever its answer, with the address and the User-Agent of the client.
 func TestLog(t *testing.T) {
 	s := program(t, "-log")
 	s.do(t, "GET /v1/pets?limit=5", "")
@@ -1665,13 +1821,27 @@ func TestLog(t *testing.T) {
 	s.do(t, "GET /v1", "", "Prefer: code=418, delay=0")
 	s.do(t, "GET /v1/pets", "", observer)
 	s.do(t, "GET /healthz", "")
+
+	s.do(t, "PUT /__admin/fault?code=503", "", "User-Agent: curl/8")
+	s.do(t, "DELETE /__admin/fault?x", "", observer, "User-Agent:")
+	s.do(t, "POST /%5F_admin/reset", "", noKey, "User-Agent: a \"b\"")
+	for _, request := range []string{
+		"GET /__admin/fault", "HEAD /__admin/requests", "OPTIONS /__admin/reset", "PATCH /__admin/reset",
+	} {
+		s.do(t, request, "")
+	}
 	s.stop()
-	log := regexp.MustCompile(`(?m)^time=\S+ `).ReplaceAllString(s.log.take(), "")
+	log := regexp.MustCompile(`(?m)^time=\S+ |:\d+( agent)`).ReplaceAllString(s.log.take(), "$1")
 	equal(t, "the log", log, "a page for browsers is at "+s.url+`/
 level=INFO msg=request method=GET url="/v1/pets?limit=5" status=200
 level=INFO msg=request method=GET url="/v1/pets/1?%0A=%22" status=404 error="there is no pet 1"
 level=INFO msg=request method=GET url=/v1 status=0 fault="code=hangup"
 level=INFO msg=request method=GET url=/v1 status=418 error="simulated error, as requested" fault="code=418, delay=0"
+level=INFO msg=control method=PUT url="/__admin/fault?code=503" status=200 client=127.0.0.1 agent=curl/8
+level=INFO msg=control method=DELETE url=/__admin/fault?x status=400 error="`+
+		`DELETE /__admin/fault does not take the parameter x; it takes none" client=127.0.0.1 agent=""
+level=INFO msg=control method=POST url=/%5F_admin/reset status=401 error="`+
+		`send the API key in one header: Authorization: Bearer <API_KEY>" client=127.0.0.1 agent="a \"b\""
 level=INFO msg="stopping; a second signal ends the process at once" reason="context canceled" limit=10s
 `)
 }
@@ -1879,15 +2049,6 @@ func TestSlowBody(t *testing.T) {
 	r.wantHeader(t, "Preference-Applied", "")
 }
 
-// The limits for slow clients. A response may take three waits of 30 seconds.
-func TestTimeouts(t *testing.T) {
-	srv := newServer(newService(testKey, seedOf(t), 0, nil, slog.Default()))
-	equal(t, "the time for headers", srv.ReadHeaderTimeout, 5*time.Second)
-	equal(t, "the time for a request", srv.ReadTimeout, 15*time.Second)
-	equal(t, "the time for a response", srv.WriteTimeout, 2*time.Minute)
-	equal(t, "the time of an idle connection", srv.IdleTimeout, 2*time.Minute)
-}
-
 // The process.
 
 // The base URL is one that clients on this machine can use.
@@ -1906,7 +2067,7 @@ func TestBaseURL(t *testing.T) {
 }
 
 // The key comes from the environment. Without one, each run has a random key, and
-// shows it in a curl line and a link.
+// shows it in a curl line and a link. No part of it is the same in each run.
 func TestKeyOfRun(t *testing.T) {
 	longest := "!~" + strings.Repeat("k", 4094)
 	s := command{key: longest}.start(t)
@@ -1921,8 +2082,12 @@ func TestKeyOfRun(t *testing.T) {
 			"    curl -H 'Authorization: Bearer "+s.key+"' '"+s.url+"/v1/pets'\n"+
 			"    "+s.url+"/#key="+s.key+"\n\n")
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-	other.key = s.key
-	other.do(t, "GET /v1/pets", "").wantError(t, 401, "invalid_token", "")
+	otherKey := regexp.MustCompile("[0-9a-f]{32}").FindString(other.log.take())
+	for i := 0; i < 32; i += 8 {
+		if s.key[i:i+8] == otherKey[i:i+8] {
+			t.Errorf("got the keys %s and %s, want them to differ at %d", s.key, otherKey, i)
+		}
+	}
 }
 
 // A command line that is wrong is reported on one line, with what would be right.
@@ -2106,6 +2271,7 @@ func TestStandardErrorBlocks(t *testing.T) {
 		stdin, w := io.Pipe()
 		r, stderr := io.Pipe() // a write to which waits for a reader
 		defer r.Close()
+		defer time.AfterFunc(patience, func() { r.Close() }).Stop()
 		c := command{key: testKey, stdin: stdin, args: []string{"-addr", "127.0.0.1:0", "-stdin", "-log"}}
 		exit := make(chan int, 1)
 		go func() { exit <- c.run(ctx, io.Discard, stderr) }()
@@ -2126,7 +2292,12 @@ func TestStandardErrorBlocks(t *testing.T) {
 func TestStdin(t *testing.T) {
 	stdin, w := io.Pipe()
 	s := command{key: testKey, stdin: stdin, args: []string{"-stdin", "-log"}}.start(t)
-	io.WriteString(w, "more\n") // returns when it has been read
+	written := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(w, "more\n") // returns when it has been read
+		written <- err
+	}()
+	receive(t, "the service to read its standard input", written)
 	s.do(t, "GET /healthz", "").want(t, 200, `{"status":"ok"}`)
 	w.Close()
 	s.waitRefused(t)
@@ -2175,11 +2346,71 @@ func TestStopWhileSeeding(t *testing.T) {
 	c := command{key: testKey, args: []string{"-addr", "127.0.0.1:0", "-seed", file}}
 	exit := make(chan int, 1)
 	go func() { exit <- c.run(ctx, io.Discard, io.Discard) }()
+	w.SetWriteDeadline(time.Now().Add(patience))
 	w.WriteString(strings.Repeat(" ", 1_000_000)) // more than a pipe holds, so it is being read
 	cancel()
 	w.WriteString("[]")
 	w.Close()
 	equal(t, "the exit code", receive(t, "the end of the service", exit), 0)
+}
+
+// A stop does not wait for connections on which no request has begun, as browsers
+// open them: Shutdown would do so for five seconds.
+func TestSpareConnections(t *testing.T) {
+	s := program(t)
+	var spare []connection
+	for range 50 {
+		spare = append(spare, s.dial(t))
+	}
+	s.do(t, "GET /v1/pets", "").want(t, 200, "[]") // so those before it have been accepted
+	begin := time.Now()
+	s.stop()
+	if took := time.Since(begin); took > 4*time.Second {
+		t.Errorf("the stop took %v, want less than 4 s", took)
+	}
+	for _, c := range spare {
+		if _, err := c.in.ReadByte(); err == nil {
+			t.Error("a spare connection is open after the stop")
+		}
+	}
+}
+
+// A listener that fails ends the program.
+func TestListenerFails(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	service := newService(testKey, seedOf(t), 0, nil, slog.Default())
+	if err := serveUntil(context.Background(), ln, service, io.Discard); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got the error %v, want %v", err, net.ErrClosed)
+	}
+}
+
+// The garbage collector is tuned, unless the environment does that.
+func TestMemoryLimits(t *testing.T) {
+	percent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(1<<40)
+	defer debug.SetGCPercent(percent)
+	defer debug.SetMemoryLimit(limit)
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	for _, tt := range []struct {
+		environment string // the value of all variables
+		percent     int
+		limit       int64
+	}{
+		{"1", 100, 1 << 40},
+		{"", 400, 456 << 20},
+	} {
+		getenv := func(string) string { return tt.environment }
+		err := run(stopped, []string{"-addr", "127.0.0.1:0"}, getenv, nil, io.Discard, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "GOGC", debug.SetGCPercent(100), tt.percent)
+		equal(t, "the memory limit", debug.SetMemoryLimit(-1), tt.limit)
+	}
 }
 
 // A request in flight has ten seconds when the service stops.
@@ -2600,6 +2831,7 @@ func TestModel(t *testing.T) {
 			status := statuses[random.Intn(len(statuses))]
 			switch random.Intn(20) {
 			case 0:
+				s.wantJournal(t, journal...)
 				s.reset(t, "")
 				pets, journal = nil, nil
 			case 1, 2, 3, 4, 5, 6, 7:
@@ -2983,11 +3215,27 @@ func (s *server) waitFault(t testing.TB, counter string) {
 	})
 }
 
+// waitWaiting waits until these requests are listed as waiting, each with its
+// operation, such as "GET /v1/pets listPets".
+func (s *server) waitWaiting(t testing.TB, want ...string) {
+	t.Helper()
+	eventually(t, fmt.Sprint("the waiting requests ", want), func() bool {
+		var journal struct{ Waiting []recorded }
+		json.Unmarshal([]byte(s.do(t, "GET /__admin/requests", "").body), &journal)
+		var got []string
+		for _, r := range journal.Waiting {
+			got = append(got, fmt.Sprint(r.Method, " ", r.URL, " ", r.Operation))
+		}
+		return slices.Equal(got, want)
+	})
+}
+
 // recorded is an entry of the journal.
 type recorded struct {
 	ID            int64
 	Time          time.Time
 	Method, URL   string
+	Operation     string
 	Headers       map[string]string
 	Body          string
 	Status        int
@@ -3269,13 +3517,16 @@ func eventually(t testing.TB, what string, isTrue func() bool) {
 // concurrently calls f with 0 to n-1 at the same time. f must not end the test.
 func concurrently(n int, f func(i int)) {
 	var wg sync.WaitGroup
+	begin := make(chan struct{})
 	for i := range n {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
+			<-begin
 			f(i)
 		}()
 	}
+	close(begin)
 	wg.Wait()
 }
 
