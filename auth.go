@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -77,12 +78,15 @@ func bearerToken(r *http.Request) string {
 	return strings.TrimLeft(token, " ")
 }
 
-// hideKey returns the values of Authorization headers with <API_KEY> wherever the
-// key stands in them: clients also send it in quotes, before a comma or after a
-// tab.
+// hideKey returns the values of Authorization headers with <API_KEY> in place of
+// the key. A comparison of whole words would miss a key in quotes, before a comma
+// or after a tab, which clients do send.
 func hideKey(authorization []string, key string) []string {
-	const separator = ", " // has a space, so it cannot be a part of the key
-	return []string{strings.ReplaceAll(strings.Join(authorization, separator), key, "<API_KEY>")}
+	hidden := slices.Clone(authorization)
+	for i := range hidden {
+		hidden[i] = strings.ReplaceAll(hidden[i], key, "<API_KEY>")
+	}
+	return hidden
 }
 
 // allowOrigins lets web pages of every origin read the response to r, whose

@@ -131,8 +131,8 @@ func (f *firstError) keep(err error) {
 //   - It waits for the answer-delay.
 //   - It sends the answer, or what the code makes of it.
 //
-// Every wait ends early when the process stops or when a reset replaces the
-// world; the waits of a standing fault also end when it is replaced or deleted.
+// Every wait ends early when the client leaves, when the process stops, or when a
+// reset replaces the world; the waits of a standing fault also end when it is replaced or deleted.
 // A delayed request then goes on to its next step, a stalled connection is
 // closed, and the rest of a drip is sent at once.
 type fault struct {
@@ -142,7 +142,7 @@ type fault struct {
 	standing           *standingFault // where the fault comes from; nil for Prefer
 }
 
-// faultParameters are the parameters that both kinds of fault have, as given.
+// faultParameters are the parameters that both kinds of fault have, as texts.
 // They are empty if they were not given.
 type faultParameters struct {
 	// Code is a status from 400 to 599, or the code of one of faultKinds. For a
@@ -205,7 +205,7 @@ func parseFaultKind(code string) (faultKind, error) {
 	if err != nil {
 		return faultKind{}, invalid(codeInvalidParameter, "code", code, "a status from 400 to 599, "+orList(codes))
 	}
-	return faultKind{code: code, skips: true, status: int(status)}, nil
+	return faultKind{skips: true, status: int(status)}, nil
 }
 
 // drop drops the answer.
@@ -246,8 +246,9 @@ func stall(x *exchange, body []byte) {
 	x.hold(maxWait)
 }
 
-// drip sends the body in dripPieces pieces, one every dripInterval. Once hold
-// returns at once, because the fault has ended, the rest is sent without delay.
+// drip sends the body in dripPieces pieces, one every dripInterval. Once the
+// fault, the world or the process has ended, hold returns at once, and so the
+// rest is sent without delay.
 func drip(x *exchange, body []byte) {
 	pieces := min(dripPieces, len(body)) // so that no piece is empty
 	for i := range pieces {
@@ -258,9 +259,9 @@ func drip(x *exchange, body []byte) {
 	}
 }
 
-// writeNow sends a part of the body without a delay.
+// writeNow writes a part of the body, and flushes it.
 func (x *exchange) writeNow(part []byte) {
-	if len(part) > 0 { // even an empty Write would begin an answer that is dropped
+	if len(part) > 0 { // even an empty Write would send the headers of an answer that is dropped
 		x.w.Write(part)
 		http.NewResponseController(x.w).Flush()
 	}
@@ -328,15 +329,15 @@ func asksForFault(given *parameters) bool {
 }
 
 // parseFaults parses the parameters that both kinds of fault have. It returns
-// them as given, and a fault for each code of the list, or one fault if there is
-// no code.
+// their texts, and one fault for each code of the list, or one if there is no
+// code. Only a fault with a status has the Retry-After.
 func parseFaults(given *parameters) (all faultParameters, faults []fault) {
 	var f fault
 	f.Delay, f.delay = given.seconds("delay")
 	f.AnswerDelay, f.answerDelay = given.seconds("answer-delay")
-	all = f.faultParameters
+	all = f.faultParameters // f gets its code and its Retry-After below
 	if given.Has("retry-after") {
-		all.RetryAfter = strconv.FormatInt(given.integer("retry-after", 0, 0, maxRetryAfter), 10)
+		all.RetryAfter = strconv.FormatInt(given.integer("retry-after", 0, maxRetryAfter), 10)
 	}
 	if !given.Has("code") {
 		return all, []fault{f}
@@ -348,13 +349,16 @@ func parseFaults(given *parameters) (all faultParameters, faults []fault) {
 		next.kind, err = parseFaultKind(code)
 		given.keep(err)
 		next.Code = code
-		if next.kind.status != 0 { // Retry-After has no effect without a simulated Error
+		if next.kind.status != 0 {
 			next.RetryAfter = all.RetryAfter
 		}
 		faults = append(faults, next)
 	}
 	return all, faults
 }
+
+// isZero reports whether no parameter was given.
+func (p faultParameters) isZero() bool { return p == faultParameters{} }
 
 // String returns the parameters in the form of Preference-Applied and of the
 // log.
@@ -409,8 +413,8 @@ func parseStandingFault(given *parameters, operations []string) (*standingFault,
 	}
 	state := standingFaultState{
 		faultParameters: all,
-		Skip:            given.integer("skip", 0, 0, math.MaxInt64),
-		Times:           given.integer("times", 0, 1, math.MaxInt64),
+		Skip:            given.integer("skip", 0, math.MaxInt64),
+		Times:           given.integer("times", 1, math.MaxInt64),
 	}
 	if len(faults) > 1 {
 		if given.Has("times") {

@@ -29,7 +29,7 @@ import (
 type service struct {
 	key      string
 	seed     *store          // the pets of a new world; must not be modified
-	latency  time.Duration   // of requests under /v1 that are not refused before their fault, and of no observer
+	latency  time.Duration   // added to requests under /v1; see beforeOperation
 	stopping <-chan struct{} // closed when the process is to end
 	log      *slog.Logger
 	routes   []route
@@ -98,7 +98,7 @@ func (s *service) faultOperations() []string {
 }
 
 // deprecation holds the headers of getPet, which will be removed in 2030 (RFC
-// 8594; contract, section 9). The contract has no date of its deprecation (RFC
+// 8594; contract, section 9). The contract does not date the deprecation (RFC
 // 9745), so 20 November 2026 is petstore's own.
 var deprecation = http.Header{
 	"Deprecation": {"@1795132800"},
@@ -106,7 +106,7 @@ var deprecation = http.Header{
 	"Link":        {`</v1/pets>; rel="successor-version"`},
 }
 
-// pageHeaders hold the headers of the page and its files. The page knows the key,
+// pageHeaders are the headers of the page and its files. The page knows the key,
 // so it runs no script but its own, and no other page can frame it.
 var pageHeaders = http.Header{
 	"Content-Security-Policy": {"default-src 'none'; script-src 'self'; style-src 'self'; " +
@@ -173,7 +173,7 @@ func refuse(x *exchange, allowed []string) error {
 		x.w.Header().Set("Allow", list)
 		return newError(405, "this path allows "+list+" only")
 	}
-	given := cmp.Or(x.r.URL.EscapedPath(), x.r.RequestURI) // the target of CONNECT has no path
+	given := cmp.Or(x.r.URL.EscapedPath(), x.r.RequestURI) // CONNECT and absolute targets may have no path
 	return newError(404, "no such path: "+shorten(given)+"; the API is at /v1/pets, without a slash at the end; "+
 		"there are also /__admin/reset, /__admin/fault and /__admin/requests, /openapi.json, and a page at /")
 }
@@ -190,7 +190,7 @@ type exchange struct {
 	query   parameters // of the request, once it has been parsed
 	ignored []string   // names of unknown preferences, query parameters and body members, which are ignored
 	fault   fault      // the fault that is applied to the request, or the zero fault
-	waiting *received  // the request in the list of those that wait, or nil
+	waited  *received  // what startWait was called with, or nil if the request has no delay
 }
 
 // answer is the answer to a request, apart from its headers.
@@ -230,7 +230,7 @@ func (s *service) handle(rt route) http.Handler {
 			w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 		}
 		x.record(a) // which keeps the headers: none may be set after this
-		x.log(a)
+		x.logRequest(a)
 		x.send(a)
 	})
 }
@@ -261,8 +261,11 @@ func (x *exchange) serve() (a answer, err error) {
 	}
 	maps.Copy(h, x.route.headers)
 	if isV1 && !x.isObserver() {
-		if err := x.applyFault(); err != nil || x.fault.kind.skips {
+		if err := x.beforeOperation(); err != nil {
 			return answer{}, err
+		}
+		if x.fault.kind.skips { // and has no status either: the connection is closed
+			return answer{}, nil
 		}
 	}
 	if err := x.parseQuery(); err != nil {
@@ -297,9 +300,9 @@ func (x *exchange) failure(err error) answer {
 	return a
 }
 
-// isUnder reports whether a path is root or below it.
-func isUnder(path, root string) bool {
-	rest, ok := strings.CutPrefix(path, root)
+// isUnder reports whether the path p is root or below it.
+func isUnder(p, root string) bool {
+	rest, ok := strings.CutPrefix(p, root)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
@@ -313,8 +316,8 @@ func (x *exchange) isObserver() bool {
 // preflights and requests for the service itself do not, so that observing the
 // service does not disturb the record.
 func (x *exchange) isRecorded() bool {
-	path := x.r.URL.Path
-	isOwn := isUnder(path, "/__admin") || x.route.pattern != "" && !isUnder(path, "/v1")
+	given := x.r.URL.Path
+	isOwn := isUnder(given, "/__admin") || x.route.pattern != "" && !isUnder(given, "/v1")
 	return !isOwn && !x.isObserver() && x.r.Method != "OPTIONS"
 }
 
@@ -390,17 +393,17 @@ func (x *exchange) hold(d time.Duration) error {
 	return x.wait(d, standing.ended)
 }
 
-// applyFault takes the steps before the operation of a request under /v1: it
-// chooses the fault, waits for the latency of the service and for the delay, and
-// returns an error if the fault answers with one.
-func (x *exchange) applyFault() error {
+// beforeOperation takes the steps of a request under /v1 that come before its
+// operation: it chooses the fault, waits for the latency of the service and for
+// the delay, and returns an error if the fault answers with one.
+func (x *exchange) beforeOperation() error {
 	if err := x.chooseFault(); err != nil {
 		return err
 	}
 	if x.service.latency+x.fault.delay+x.fault.answerDelay > 0 {
-		waiting := x.received()
-		x.waiting = &waiting
-		x.world.journal.startWait(x.waiting)
+		waited := x.received()
+		x.waited = &waited
+		x.world.journal.startWait(x.waited)
 	}
 	if err := x.wait(x.service.latency, nil); err != nil {
 		return err
@@ -422,7 +425,7 @@ func (x *exchange) chooseFault() error {
 	if err != nil {
 		return err
 	}
-	if f.faultParameters != (faultParameters{}) {
+	if !f.isZero() {
 		x.w.Header().Set("Preference-Applied", f.String())
 		x.fault = f
 	} else if standing := x.world.standing.Load(); standing != nil {
@@ -496,10 +499,10 @@ type parameters struct {
 	firstError
 }
 
-// integer returns an integer, or fallback if it is not given.
-func (p *parameters) integer(name string, fallback, least, most int64) int64 {
+// integer returns an integer, or 0 if it is not given.
+func (p *parameters) integer(name string, least, most int64) int64 {
 	if !p.Has(name) {
-		return fallback
+		return 0
 	}
 	n, err := parseInteger(codeInvalidParameter, name, p.Get(name), least, most)
 	p.keep(err)
@@ -543,7 +546,10 @@ func (p *parameters) seconds(name string) (text string, d time.Duration) {
 // ignored.
 func (x *exchange) checkBody() error {
 	rt := x.route
-	if _, path := rt.split(); len(x.body) == 0 || rt.takesBody || !isUnder(path, "/__admin") {
+	if rt.pattern == "" || rt.takesBody { // without a route, refuse reports the path or the method
+		return nil
+	}
+	if len(x.body) == 0 || !isUnder(x.r.URL.Path, "/__admin") {
 		return nil
 	}
 	hint := "it has no parameters"
@@ -562,8 +568,8 @@ const (
 // listPets answers with a page of pets in ascending order of id and, if more
 // follow, a Link to the next page (contract, section 4.1; RFC 8288).
 func listPets(x *exchange) (answer, error) {
-	limit := x.query.integer("limit", defaultLimit, 1, maxLimit)
-	after := x.query.integer("after", 0, math.MinInt64, math.MaxInt64)
+	limit := cmp.Or(x.query.integer("limit", 1, maxLimit), defaultLimit)
+	after := x.query.integer("after", math.MinInt64, math.MaxInt64)
 	status := x.query.choice("status", petStatuses)
 	if x.query.err != nil {
 		return answer{}, x.query.err
@@ -713,15 +719,15 @@ func clearFault(x *exchange) (answer, error) {
 // for up to maxWait. The answer may have fewer, if that or the world ends first,
 // or the journal is cleared.
 func showJournal(x *exchange) (answer, error) {
-	after := x.query.integer("after", 0, 0, math.MaxInt64)
-	total := x.query.integer("total", 0, 0, math.MaxInt64)
+	after := x.query.integer("after", 0, math.MaxInt64)
+	total := x.query.integer("total", 0, math.MaxInt64)
 	if x.query.err != nil {
 		return answer{}, x.query.err
 	}
 	reached, cancel := x.world.journal.await(total)
 	defer cancel()
 	select {
-	case <-reached: // also for a client that has closed its sending half
+	case <-reached: // no wait, which would fail if the client has closed its sending half
 	default:
 		if err := x.wait(maxWait, reached); err != nil {
 			return answer{}, err
@@ -809,28 +815,27 @@ func (x *exchange) record(a answer) {
 		host:             x.r.Host,
 		transferEncoding: x.r.TransferEncoding,
 	}
-	applied := x.fault.faultParameters
-	if applied != (faultParameters{}) {
+	if applied := x.fault.faultParameters; !applied.isZero() {
 		e.Fault = &applied
 	}
-	x.world.journal.add(e, x.waiting)
+	x.world.journal.add(e, x.waited)
 }
 
-// log logs a recorded request, or one that may change the service through
+// logRequest logs a recorded request, or one that may change the service through
 // /__admin, on one line.
-func (x *exchange) log(a answer) {
+func (x *exchange) logRequest(a answer) {
 	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
-		return // before the attributes are made
+		return // without making the attributes
 	}
 	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", a.status}
 	if a.problem != "" {
 		attrs = append(attrs, "error", a.problem)
 	}
-	if applied := x.fault.faultParameters; applied != (faultParameters{}) {
-		attrs = append(attrs, "fault", applied)
+	if !x.fault.isZero() {
+		attrs = append(attrs, "fault", x.fault.faultParameters)
 	}
-	changes := slices.Contains([]string{"POST", "PUT", "DELETE"}, x.r.Method)
-	if changes && isUnder(x.r.URL.Path, "/__admin") {
+	mayChange := slices.Contains([]string{"POST", "PUT", "DELETE"}, x.r.Method)
+	if mayChange && isUnder(x.r.URL.Path, "/__admin") {
 		attrs = append(attrs, "client", x.r.RemoteAddr, "agent", x.r.UserAgent())
 		x.service.log.Info("control", attrs...)
 	} else if x.isRecorded() {
@@ -849,8 +854,8 @@ func (x *exchange) send(a answer) {
 	}
 	if x.fault.kind.send != nil {
 		x.fault.kind.send(x, body)
-	} else if len(body) > 0 { // even an empty Write would begin an answer that is dropped
-		x.w.Write(body)
+	} else {
+		x.writeNow(body)
 	}
 	if a.status == 0 {
 		panic(http.ErrAbortHandler) // closes the connection; net/http logs nothing

@@ -1,17 +1,6 @@
 // Petstore serves the animal store API from memory. It is a backend for demos,
 // and a test double for clients of the API. README.md shows how to use it.
 // Comments cite its contract, api/contract.md, by section.
-//
-// The files, from the top:
-//
-//   - main.go: the process, its flags, listening and stopping
-//   - handlers.go: the HTTP API in the order in which a request passes through
-//     it: routing, the middleware, the operations, sending the answer
-//   - store.go: state: the world that a reset replaces, the pets and their
-//     JSON, the seed, the journal
-//   - auth.go: the API key, and CORS
-//   - errors.go: errors and the checks that return them, and all about the
-//     faults that clients ask for
 package main
 
 import (
@@ -40,8 +29,8 @@ import (
 const version = "1.0.0"
 
 func main() {
-	// Otherwise a write to standard error would end the process when its reader
-	// has gone.
+	// Otherwise a write to standard error would end the process after its reader
+	// has closed it.
 	signal.Ignore(syscall.SIGPIPE)
 	// The first signal stops the service, and the second ends the process.
 	// signal.NotifyContext cannot do that: its stop function would restore how the
@@ -184,7 +173,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stderr, usage)
+		fmt.Fprint(stderr, helpText)
 		flags.SetOutput(stderr)
 		flags.PrintDefaults()
 		return opts, err
@@ -198,7 +187,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	return opts, nil
 }
 
-const usage = `Petstore is a test double of the animal store API. It fails when it is asked to
+const helpText = `Petstore is a test double of the animal store API. It fails when it is asked to
 (PUT /__admin/fault) and shows what clients have sent (GET /__admin/requests).
 It prints its base URL on standard output once it accepts connections, and
 serves until it is interrupted (Ctrl-C) or terminated. There is a page for
@@ -373,9 +362,9 @@ func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writ
 	return nil
 }
 
-// closeSpareConnections makes Shutdown close the connections on which no request
-// has begun. Browsers open connections before they need them, and Shutdown would
-// wait for 5 s for a request on each.
+// closeSpareConnections makes Shutdown close the connections whose first request
+// has not been read. Browsers open connections before they need them, and
+// Shutdown would wait for up to 5 s for a request on them.
 func closeSpareConnections(srv *http.Server) {
 	var spare sync.Map // its keys are net.Conns
 	srv.ConnState = func(conn net.Conn, state http.ConnState) {

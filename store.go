@@ -184,8 +184,8 @@ type storedPet struct {
 // The size of a store is bounded. The size of a pet is the length of its JSON
 // and petCost, an estimate of what the map and the slices need for it.
 const (
-	maxSize = 256 << 20 // bytes
-	petCost = 128       // bytes
+	maxStoreSize = 256 << 20 // bytes
+	petCost      = 128       // bytes
 )
 
 // store holds pets. It is safe for concurrent use.
@@ -198,7 +198,7 @@ type store struct {
 	// that list can return a part of one. To remove a pet, replace the slice.
 	ordered map[PetStatus][]*storedPet
 	lastID  int64 // the largest id so far
-	size    int64 // of all pets, in bytes; at most maxSize
+	size    int64 // of all pets, in bytes; at most maxStoreSize
 }
 
 func newStore() *store {
@@ -238,8 +238,8 @@ func (s *store) put(id int64, p NewPet) (*storedPet, error) {
 	// The store would keep the spare capacity that encodeJSON leaves.
 	added := &storedPet{id: id, json: bytes.Clone(encodeJSON(Pet{ID: id, NewPet: p}))}
 	size := s.size + int64(len(added.json)) + petCost
-	if size > maxSize {
-		return nil, newError(507, fmt.Sprintf("the store is full; its limit is %d bytes", maxSize))
+	if size > maxStoreSize {
+		return nil, newError(507, fmt.Sprintf("the store is full; its limit is %d bytes", maxStoreSize))
 	}
 	s.pets[id] = added
 	s.ordered[""] = append(s.ordered[""], added)
@@ -295,21 +295,21 @@ func readSeed(text []byte) (*store, error) {
 
 // putSeed adds the next pet of a seed. The store has only the pets before it, in
 // the order of the seed. The caller is its only user.
-func (s *store) putSeed(text []byte) error {
-	pet, err := parseObject("the pet", text)
+func (s *store) putSeed(pet []byte) error {
+	o, err := parseObject("the pet", pet)
 	if err != nil {
 		return err
 	}
-	p := parsePet(pet)
+	p := parsePet(o)
 	id := s.lastID + 1
-	if pet.has("id") {
-		id = pet.integer("id", 1, maxSeedID)
+	if o.has("id") {
+		id = o.integer("id", 1, maxSeedID)
 	}
-	if pet.err != nil {
-		return pet.err
+	if o.err != nil {
+		return o.err
 	}
 	if s.pets[id] != nil {
-		owner := slices.IndexFunc(s.ordered[""], func(p *storedPet) bool { return p.id == id }) + 1
+		owner := slices.IndexFunc(s.ordered[""], func(other *storedPet) bool { return other.id == id }) + 1
 		return badRequest(codeInvalidBody, fmt.Sprintf("id %d is taken by pet %d of the seed", id, owner))
 	}
 	_, err = s.put(id, p)
@@ -414,11 +414,21 @@ func (h headers) size() int {
 
 // The bounds of the journal.
 const (
-	maxJournal     = 1000    // entries
+	maxEntries     = 1000
 	maxAnswer      = 1000    // bytes of an answer in an entry
-	maxJournalSize = 4 << 20 // bytes of all texts in the entries, and valueCost for each header and ignored name
+	maxJournalSize = 4 << 20 // bytes of all entries, as add counts them
 	valueCost      = 100     // bytes, an estimate of what a header needs besides its text
 )
+
+// journalMeta says what a journal counts.
+type journalMeta struct {
+	// Total is the number of requests since the journal was cleared, including
+	// those that it no longer has.
+	Total int64 `json:"total"`
+	// Since is when ids began at 1: at the start of the service, a reset, or when
+	// the journal was cleared. It has nanoseconds, to tell clears apart.
+	Since time.Time `json:"since"`
+}
 
 // journal holds the last requests, and those that wait to be recorded. It is safe
 // for concurrent use.
@@ -427,15 +437,14 @@ type journal struct {
 
 	entries []entry                 // the oldest first
 	size    int                     // of all entries
-	total   int64                   // number of requests since the journal was cleared, including those no longer in entries
-	since   time.Time               // when the journal was made or cleared
+	meta    journalMeta             // what readers get beside the entries
 	awaited map[chan struct{}]int64 // channels returned by await, each with the total at which it is closed
 	waiting map[*received]bool      // requests that wait for a delay and have not been recorded
 }
 
 func newJournal() *journal {
 	return &journal{
-		since:   time.Now(),
+		meta:    journalMeta{Since: time.Now().UTC()},
 		awaited: map[chan struct{}]int64{},
 		waiting: map[*received]bool{},
 	}
@@ -460,31 +469,21 @@ func (j *journal) add(e entry, waited *received) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.waiting, waited)
-	j.total++
-	e.ID = j.total
+	j.meta.Total++
+	e.ID = j.meta.Total
 	j.entries = append(j.entries, e)
 	j.size += e.size
-	for len(j.entries) > maxJournal || j.size > maxJournalSize {
+	for len(j.entries) > maxEntries || j.size > maxJournalSize {
 		j.size -= j.entries[0].size
 		j.entries[0] = entry{} // so that what it refers to can be collected
 		j.entries = j.entries[1:]
 	}
 	for c, n := range j.awaited {
-		if j.total >= n {
+		if j.meta.Total >= n {
 			close(c)
 			delete(j.awaited, c)
 		}
 	}
-}
-
-// journalMeta says what a journal counts.
-type journalMeta struct {
-	// Total is the number of requests since the journal was cleared, including
-	// those that it no longer has.
-	Total int64 `json:"total"`
-	// Since is when IDs began at 1: at the start of the service, a reset, or when
-	// the journal was cleared.
-	Since time.Time `json:"since"`
 }
 
 // after returns the entries whose ids are above id, and the requests that wait,
@@ -498,16 +497,15 @@ func (j *journal) after(id int64) ([]entry, []received, journalMeta) {
 		waiting = append(waiting, *r)
 	}
 	slices.SortFunc(waiting, func(a, b received) int { return a.Time.Compare(b.Time.Time) })
-	return slices.Clone(j.entries[first:]), waiting, journalMeta{Total: j.total, Since: j.since.UTC()}
+	return slices.Clone(j.entries[first:]), waiting, j.meta
 }
 
-// clear removes all entries, but not the requests that wait. The ids start again at 1, so nothing waits for the
-// old ones any more.
+// clear removes all entries. It keeps the list of waiting requests, which have
+// not been recorded yet. As ids start again at 1, it also ends every await.
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.entries, j.size, j.total = nil, 0, 0
-	j.since = time.Now()
+	j.entries, j.size, j.meta = nil, 0, journalMeta{Since: time.Now().UTC()}
 	for c := range j.awaited {
 		close(c)
 		delete(j.awaited, c)
@@ -520,7 +518,7 @@ func (j *journal) await(n int64) (reached <-chan struct{}, cancel func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c := make(chan struct{})
-	if j.total >= n {
+	if j.meta.Total >= n {
 		close(c)
 		return c, func() {}
 	}
