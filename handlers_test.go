@@ -2523,21 +2523,68 @@ func codeBlocks(text, language string) []string {
 	return blocks
 }
 
-// README shows parts of the examples.
-func TestReadmeQuotesExamples(t *testing.T) {
-	unindented := func(text string) string {
-		return regexp.MustCompile(`(?m)^[ \t]+`).ReplaceAllString(text, "")
+// In fish and tcsh, the variables of README.md are set as it says.
+func TestReadmeVariables(t *testing.T) {
+	t.Parallel()
+	s := command{key: "test"}.start(t)
+	text := strings.ReplaceAll(readFile(t, "README.md"), "http://127.0.0.1:8080", s.url)
+	match := regexp.MustCompile("In fish, [^`]*`(set auth [^`]*)`").FindStringSubmatch(text)
+	if match == nil {
+		t.Fatal("README.md has no line for fish")
 	}
-	for language, program := range map[string]string{"go": "client_test.go", "js": "client.test.mjs"} {
-		for _, block := range codeBlocks(readFile(t, "README.md"), language) {
-			if !strings.Contains(unindented(readFile(t, "testdata/examples/"+program)), unindented(block)) {
-				t.Errorf("README.md has this code, which is not in %s:\n%s", program, block)
-			}
+	fish := strings.ReplaceAll(match[1], "\n", " ")
+	for shell, line := range map[string]string{
+		"fish": fish,
+		"tcsh": strings.NewReplacer("set auth ", "set auth = ", "set url ", "set url = ").Replace(fish),
+	} {
+		if _, err := exec.LookPath(shell); err != nil {
+			t.Logf("%s is not tested: %v", shell, err)
+			continue
 		}
+		cmd := exec.Command(shell, "-c", line+`; curl -sS -H "$auth" $url/v1/pets`)
+		cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1")
+		output, err := cmd.CombinedOutput()
+		equal(t, shell+": "+line, fmt.Sprint(string(output), err), "[]\n<nil>")
 	}
 }
 
-// The examples pass, and leave no petstore behind.
+// The commands for CI reach the petstore that they have started. They fail if
+// another one has the port.
+func TestReferenceCommands(t *testing.T) {
+	t.Parallel()
+	if exec.Command("curl", "--version").Run() != nil {
+		t.Skip("there is no curl")
+	}
+	commands, found := strings.CutPrefix(codeBlocks(readFile(t, "api/reference.md"), "sh")[0], "go build\n")
+	equal(t, "the first command is go build", found, true)
+	other := command{key: "test"}.start(t)
+	other.do(t, "POST /v1/pets", newRex)
+	for _, tt := range []struct {
+		addr   string
+		code   int
+		stdout string
+	}{
+		{"127.0.0.1:0", 0, "[]\n"},
+		{strings.TrimPrefix(other.url, "http://"), 1, ""},
+	} {
+		dir := t.TempDir()
+		if err := os.Symlink(os.Args[0], filepath.Join(dir, "petstore")); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		script := strings.ReplaceAll(commands, "127.0.0.1:0", tt.addr) + "\ncode=$?; kill $!; exit $code"
+		cmd := exec.CommandContext(ctx, "sh", "-c", script)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1", "TMPDIR="+dir, childVariable+"=1")
+		cmd.WaitDelay = patience
+		stdout, _ := cmd.Output()
+		equal(t, tt.addr+": the exit code", cmd.ProcessState.ExitCode(), tt.code)
+		equal(t, tt.addr+": standard output", string(stdout), tt.stdout)
+	}
+}
+
+// The examples and the program in README.md pass, and leave no petstore behind.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -2549,6 +2596,7 @@ func TestExamples(t *testing.T) {
 		{"bash client.sh", "curl --version", `^(ok - .*\n)+$`},
 		{"zsh client.sh", "curl --version", `^(ok - .*\n)+$`},
 		{"go test -count=1 -v client_test.go", "go version", `--- PASS: `},
+		{"go test -C own -count=1 -v .", "go version", `--- PASS: `},
 		{"node --test client.test.mjs", "node --test --version", ` pass [1-9](.*\n)*.* fail 0\n`},
 		{"python3 -W error -m unittest test_client.py", "python3 -c pass", `Ran [1-9].*\n\nOK\n`},
 		{"java ClientTest.java", "javac --version", `^(ok - .*\n)+$`},
@@ -2563,13 +2611,23 @@ func TestExamples(t *testing.T) {
 
 			root := t.TempDir() // of a copy of the examples, with a petstore two folders above
 			_, err = exec.Command("cp", "-R", "testdata", root).Output()
-			if err := errors.Join(err, os.Symlink(os.Args[0], filepath.Join(root, "petstore"))); err != nil {
+			dir := filepath.Join(root, "testdata", "examples")
+			own := filepath.Join(dir, "own") // a module with the program, beside a petstore
+			programs := codeBlocks(readFile(t, "README.md"), "go")
+			equal(t, "programs in README.md", len(programs), 1)
+			if err := errors.Join(err,
+				os.Symlink(os.Args[0], filepath.Join(root, "petstore")),
+				os.Mkdir(own, 0o700),
+				os.Symlink(os.Args[0], filepath.Join(own, "petstore")),
+				os.WriteFile(filepath.Join(own, "go.mod"), []byte("module own\n\ngo 1.22\n"), 0o600),
+				os.WriteFile(filepath.Join(own, "petstore_test.go"), []byte(programs[0]+"\n"), 0o600),
+			); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), 4*patience) // Java starts slowly
 			defer cancel()
 			cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-			cmd.Dir = filepath.Join(root, "testdata", "examples")
+			cmd.Dir = dir
 			cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1", childVariable+"=1")
 			// A petstore has the standard error of the program. As long as one runs, there
 			// is no end of the output.
