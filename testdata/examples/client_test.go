@@ -152,34 +152,39 @@ func (p petstore) do(method, path, body string, v any) {
 
 // request is a request of the client, and the status of its answer.
 type request struct {
-	Method, URL, Body string
-	Status            int
+	Operation, Body string
+	Status          int
 }
 
-// requests returns the recorded requests.
-func (p petstore) requests() []request {
+// journal has the recorded requests, and those that still wait for a delay.
+type journal struct{ Requests, Waiting []request }
+
+func (p petstore) journal() (j journal) {
 	p.t.Helper()
-	var journal struct{ Requests []request }
-	p.do("GET", "/__admin/requests", "", &journal)
-	return journal.Requests
+	p.do("GET", "/__admin/requests", "", &j)
+	return j
 }
 
 // check compares the statuses of the answers, and the number of pets, which is
 // at most 100. A request is recorded before its answer is sent, so check need not
-// wait.
+// wait. A request that still waits is one that the client has given up.
 func (p petstore) check(wantStatuses string, wantPets int) {
 	p.t.Helper()
+	var pets []pet
+	p.do("GET", "/v1/pets?limit=100", "", &pets)
+	if len(pets) != wantPets {
+		p.t.Errorf("there are %d pets, want %d", len(pets), wantPets)
+	}
+	j := p.journal()
 	var statuses []string
-	for _, request := range p.requests() {
+	for _, request := range j.Requests {
 		statuses = append(statuses, fmt.Sprint(request.Status))
 	}
 	if got := strings.Join(statuses, " "); got != wantStatuses {
 		p.t.Errorf("the statuses are %q, want %q", got, wantStatuses)
 	}
-	var pets []pet
-	p.do("GET", "/v1/pets?limit=100", "", &pets)
-	if len(pets) != wantPets {
-		p.t.Errorf("there are %d pets, want %d", len(pets), wantPets)
+	if len(j.Waiting) > 0 {
+		p.t.Errorf("these requests still wait: %+v", j.Waiting)
 	}
 }
 
@@ -191,8 +196,8 @@ func TestCreate(t *testing.T) {
 		t.Error(err)
 	}
 	p.check("201", 1)
-	want := []request{{"POST", "/v1/pets", `{"name":"Rex","categoryId":7}`, 201}}
-	if got := p.requests(); !slices.Equal(got, want) {
+	want := []request{{"createPet", `{"name":"Rex","categoryId":7}`, 201}}
+	if got := p.journal().Requests; !slices.Equal(got, want) {
 		t.Errorf("the requests are %+v, want %+v", got, want)
 	}
 }
@@ -201,7 +206,7 @@ func TestCreate(t *testing.T) {
 // no answer, although its pet is added. So there are two pets in the end.
 func TestRetry(t *testing.T) {
 	p := start(t)
-	p.do("PUT", "/__admin/fault?code=503,rst,lost&retry-after=0&operation=createPet", "", nil)
+	p.do("PUT", "/__admin/fault?code=503,rst,lost&operation=createPet", "", nil)
 	if err := (client{p.base}).createPet(context.Background(), rex); err != nil {
 		t.Error(err)
 	}
