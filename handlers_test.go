@@ -2532,10 +2532,9 @@ func TestReadmeVariables(t *testing.T) {
 	if match == nil {
 		t.Fatal("README.md has no line for fish")
 	}
-	fish := strings.ReplaceAll(match[1], "\n", " ")
 	for shell, line := range map[string]string{
-		"fish": fish,
-		"tcsh": strings.NewReplacer("set auth ", "set auth = ", "set url ", "set url = ").Replace(fish),
+		"fish": match[1],
+		"tcsh": strings.NewReplacer("set auth ", "set auth = ", "set url ", "set url = ").Replace(match[1]),
 	} {
 		if _, err := exec.LookPath(shell); err != nil {
 			t.Logf("%s is not tested: %v", shell, err)
