@@ -2572,8 +2572,9 @@ func TestReferenceCommands(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		script := strings.ReplaceAll(commands, "127.0.0.1:0", tt.addr) + "\ncode=$?; kill $!; exit $code"
+		script := "trap 'kill $!' EXIT TERM\n" + strings.ReplaceAll(commands, "127.0.0.1:0", tt.addr)
 		cmd := exec.CommandContext(ctx, "sh", "-c", script)
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1", "TMPDIR="+dir, childVariable+"=1")
 		cmd.WaitDelay = patience
