@@ -8,7 +8,6 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -78,15 +77,11 @@ func bearerToken(r *http.Request) string {
 	return strings.TrimLeft(token, " ")
 }
 
-// hideKey returns the values of Authorization headers with <API_KEY> in place of
-// the key. A comparison of whole words would miss a key in quotes, before a comma
-// or after a tab, which clients do send.
+// hideKey returns the values of Authorization headers as one, with <API_KEY> in
+// place of the key. A comparison of whole words would miss a key in quotes, before
+// a comma or after a tab, which clients do send.
 func hideKey(authorization []string, key string) []string {
-	hidden := slices.Clone(authorization)
-	for i := range hidden {
-		hidden[i] = strings.ReplaceAll(hidden[i], key, "<API_KEY>")
-	}
-	return hidden
+	return []string{strings.ReplaceAll(strings.Join(authorization, ", "), key, "<API_KEY>")}
 }
 
 // allowOrigins lets web pages of every origin read the response to r, whose

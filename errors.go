@@ -132,9 +132,9 @@ func (f *firstError) keep(err error) {
 //   - It sends the answer, or what the code makes of it.
 //
 // Every wait ends early when the client leaves, when the process stops, or when a
-// reset replaces the world; the waits of a standing fault also end when it is replaced or deleted.
-// A delayed request then goes on to its next step, a stalled connection is
-// closed, and the rest of a drip is sent at once.
+// reset replaces the world; the waits of a standing fault also end when it is
+// replaced or deleted. A delayed request then goes on to its next step, a stalled
+// connection is closed, and the rest of a drip is sent at once.
 type fault struct {
 	faultParameters
 	kind               faultKind      // what Code does; zero without a code

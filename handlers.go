@@ -854,8 +854,8 @@ func (x *exchange) send(a answer) {
 	}
 	if x.fault.kind.send != nil {
 		x.fault.kind.send(x, body)
-	} else {
-		x.writeNow(body)
+	} else if len(body) > 0 { // as in writeNow
+		x.w.Write(body)
 	}
 	if a.status == 0 {
 		panic(http.ErrAbortHandler) // closes the connection; net/http logs nothing

@@ -154,15 +154,17 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 		opts.seed = name
 		return nil
 	})
-	flags.Func("latency", "delay each request under /v1 that has the key by this `duration`, up to 30s; "+
+	flags.Func("latency", "delay each request under /v1 that has the key by this `duration`, up to 30s;\n"+
 		"a Petstore-Observer header exempts a request",
 		func(text string) (err error) {
 			opts.latency, err = parseLatency(text)
 			return err
 		})
-	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends, for example because the test that started it has ended")
+	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
+		"for example because the test that started it has ended")
 	// The help of a BoolVar would show a default that depends on the terminal.
-	flags.BoolFunc("log", "log every recorded request, and every change through /__admin; the default is to do so only on a terminal",
+	flags.BoolFunc("log", "log every recorded request, and every change through /__admin;\n"+
+		"the default is to do so only on a terminal",
 		func(text string) (err error) {
 			if opts.log, err = strconv.ParseBool(text); err != nil {
 				return errors.New("it must be true or false")
@@ -366,19 +368,28 @@ func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writ
 // has not been read. Browsers open connections before they need them, and
 // Shutdown would wait for up to 5 s for a request on them.
 func closeSpareConnections(srv *http.Server) {
-	var spare sync.Map // its keys are net.Conns
+	var mu sync.Mutex // guards the variables below
+	spare := map[net.Conn]bool{}
+	stopping := false
 	srv.ConnState = func(conn net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			spare.Store(conn, nil)
-		} else {
-			spare.Delete(conn)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case state != http.StateNew:
+			delete(spare, conn)
+		case stopping: // it was accepted just before the listener was closed
+			conn.Close()
+		default:
+			spare[conn] = true
 		}
 	}
 	srv.RegisterOnShutdown(func() {
-		spare.Range(func(conn, _ any) bool {
-			conn.(net.Conn).Close()
-			return true
-		})
+		mu.Lock()
+		defer mu.Unlock()
+		stopping = true
+		for conn := range spare {
+			conn.Close()
+		}
 	})
 }
 
