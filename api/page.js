@@ -1,12 +1,12 @@
-// This script reads from the service what clients have sent, shows it, and sets faults.
+// This script reads from the service what clients have sent, shows it, sets faults, and is a client
+// itself.
 //
 // All that the page knows is in state. The function update changes it, and draws the parts of the
 // page that show what has changed. Clients can send any text, so text is never set as HTML.
 
-// Times, in milliseconds: between two readings, also while the tab is hidden, for which one request
-// of the page may take, and for which a notice stays.
+// Times, in milliseconds: between two readings, for which one request of the page may take, and for
+// which a notice stays.
 const interval = 500;
-const hiddenInterval = 10_000;
 const timeLimit = 5000;
 const noticeTime = 6000;
 
@@ -20,29 +20,41 @@ const maxAnswer = 1000;
 const pageSize = 100;
 const maxPages = 10;
 
-// The presets, which are also the codes with a name. A query is that of PUT /__admin/fault; the
-// result says what a code does. A code that is not here is shown by its name.
+// How many requests that the page has sent as a client may wait for their answers at a time. Browsers
+// have six connections, and each page needs one to read and to end the fault.
+const maxSending = 2;
+
+// How many codes of a list the sign shows.
+const maxCodes = 8;
+
+// The presets, which are also the codes with a name. The result says what a code does. A code that
+// is not here is shown by its name.
 const skipping = [
-  { query: "code=503&times=1", title: "503 once", hint: "the next one fails" },
-  { query: "code=503", title: "503 every time", hint: "until you end it" },
+  { code: "503", title: "503", hint: "unavailable" },
+  { code: "429", title: "429", hint: "too many requests" },
   { code: "hangup", title: "Hang up", hint: "connection closed", result: "the connection closes" },
   { code: "rst", title: "TCP reset", hint: "connection reset", result: "the connection is reset" },
 ];
 const performing = [
-  { query: "delay=3", title: "Slow by 3 s", hint: "then the answer" },
-  { code: "drip", title: "Slow body", hint: "ten pieces in 9 s", result: "its answer takes 9 s" },
+  { delay: "3", title: "Slow by 3 s", hint: "then the answer" },
+  { code: "drip", title: "Slow body", hint: "a piece a second", result: "its body comes slowly" },
   { code: "lost", title: "Answer lost", hint: "connection closed", result: "its answer is lost" },
   { code: "truncate", title: "Answer cut", hint: "half of the body", result: "its answer is cut" },
   { code: "stall", title: "Answer stalls", hint: "half, then silence", result: "its answer stops" },
   { code: "html", title: "HTML page", hint: "with status 502", result: "its answer is HTML" },
 ];
-const faults = [...skipping, ...performing].map((row) => ({ query: `code=${row.code}`, ...row }));
+const faults = [...skipping, ...performing];
 
+// What the page sends as a client: the first request that it shows, and the pets that it adds.
+const example = {
+  method: "GET",
+  url: "/v1/pets",
+  headers: { Authorization: "Bearer <API_KEY>" },
+};
 const samples = [
   { name: "Rex", categoryId: 1, status: "available" },
   { name: "Bella", categoryId: 2, status: "pending" },
   { name: "Zoë", categoryId: 3, status: "sold" },
-  { name: "Bruno", categoryId: 4, status: "available" },
   { name: "Мурка", categoryId: 2 },
 ];
 
@@ -68,16 +80,17 @@ const state = {
   total: 0,
   visible: [],
   filter: "",
-  isFailedOnly: false,
+  // The requests that wait for a delay and are not among the others yet, as the service names them.
+  waiting: [],
   // The request in the pane, or null.
   selected: null,
   // Whether the list follows its end.
   isFollowing: true,
-  // The last pets, in ascending order of id, and the number of all.
+  // The last pets, in ascending order of id, the number of those that were read, and whether there
+  // are more to read.
   pets: [],
   petCount: 0,
-  // The operation that the reader has chosen, or "" for all.
-  operation: "",
+  hasMorePets: false,
   // Why the service refuses what was typed, and the last news for the reader.
   refusal: "",
   notice: "",
@@ -87,16 +100,15 @@ const state = {
 // views are the functions that draw, each with the names of the state that it shows.
 const views = [
   { draw: drawFrame, shows: ["key", "keyError", "since", "trouble"] },
-  { draw: drawSign, shows: ["key", "trouble", "fault"] },
-  { draw: drawFaults, shows: ["trouble", "fault", "operation"] },
+  { draw: drawSign, shows: ["key", "since", "trouble", "fault"] },
+  { draw: drawFaults, shows: ["trouble", "fault"] },
   { draw: drawRefusal, shows: ["refusal"] },
-  { draw: drawHeld, shows: ["fault", "trouble"] },
-  { draw: drawList, shows: ["visible", "requests", "total", "trouble"] },
+  { draw: drawList, shows: ["visible", "waiting", "total", "since", "trouble"] },
   { draw: drawSelection, shows: ["visible", "selected"] },
   { draw: drawPane, shows: ["selected"] },
+  { draw: drawGone, shows: ["requests", "selected"] },
   { draw: drawNews, shows: ["visible", "isFollowing"] },
-  { draw: drawPets, shows: ["pets", "petCount"] },
-  { draw: drawUsable, shows: ["trouble"] },
+  { draw: drawPets, shows: ["pets", "petCount", "hasMorePets"] },
   { draw: drawNotice, shows: ["notice", "isError"] },
 ];
 
@@ -105,7 +117,7 @@ const views = [
 function update(changes) {
   const changed = new Set(Object.keys(changes).filter((name) => changes[name] !== state[name]));
   Object.assign(state, changes);
-  if (["requests", "filter", "isFailedOnly"].some((name) => changed.has(name))) {
+  if (changed.has("requests") || changed.has("filter")) {
     state.visible = state.requests.filter(isVisible);
     changed.add("visible");
   }
@@ -189,7 +201,7 @@ function poll() {
     clearTimeout(nextPoll);
     if (state.key) {
       await read();
-      nextPoll = setTimeout(poll, document.hidden ? hiddenInterval : interval);
+      nextPoll = setTimeout(poll, interval);
     }
   });
   return polling;
@@ -213,7 +225,7 @@ async function read() {
 }
 
 // readNews returns the changes of the state. When the ids of the journal have begun anew, the page
-// knows nothing that still holds.
+// knows nothing that still holds, but keeps the request that is being read.
 async function readNews() {
   let { requests, pets, petCount } = state;
   let [fault, journal] = await Promise.all([
@@ -228,11 +240,14 @@ async function readNews() {
     [requests, pets, petCount] = [[], [], 0];
   }
   const newPets = await readPets(pets.at(-1)?.id ?? 0);
-  fault = parse(fault);
 
-  const changes = { trouble: "", since: journal.meta.since, total: journal.meta.total };
-  if (JSON.stringify(fault) !== JSON.stringify(state.fault)) {
-    changes.fault = fault;
+  const { waiting, meta } = journal;
+  const hasMorePets = newPets.length === maxPages * pageSize;
+  const changes = { trouble: "", since: meta.since, total: meta.total, hasMorePets };
+  for (const [name, value] of Object.entries({ fault: parse(fault), waiting })) {
+    if (JSON.stringify(value) !== JSON.stringify(state[name])) {
+      changes[name] = value;
+    }
   }
   if (isAnew || journal.requests.length > 0) {
     changes.requests = append(requests, journal.requests);
@@ -242,13 +257,7 @@ async function readNews() {
     changes.petCount = petCount + newPets.length;
   }
   if (isAnew) {
-    Object.assign(changes, { selected: null, isFollowing: true });
-  }
-  if (isAnew && state.since) {
-    const notice = "The requests were cleared, or petstore was restarted.";
-    Object.assign(changes, { notice, isError: false });
-  } else if (state.trouble) {
-    Object.assign(changes, { notice: "Petstore answers again.", isError: false });
+    changes.isFollowing = true;
   }
   return changes;
 }
@@ -275,12 +284,21 @@ async function readPets(after) {
 let acting = Promise.resolve();
 
 // act runs an action, after those before it, and shows the result. The action may return a notice.
+// While the service does not answer, nothing is done, now or later.
 function act(action) {
+  if (state.trouble) {
+    tell("Petstore does not answer, so nothing was done.");
+    return;
+  }
+  tell("");
   acting = acting.then(async () => {
     try {
       const notice = await action();
       await poll();
-      update({ notice: notice ?? "", isError: false, refusal: "" });
+      update({ refusal: "" });
+      if (notice) {
+        tell(notice);
+      }
     } catch (error) {
       poll();
       if (!(error instanceof ServiceError)) {
@@ -303,37 +321,32 @@ function fieldNamedIn(message) {
   return page.another.querySelector(`[name="${name}"]`);
 }
 
-function setFault(parameters, operation = aimOf(state)) {
-  const query = new URLSearchParams(parameters);
-  if (operation) {
-    query.set("operation", operation);
-  }
-  update({ operation });
-  act(async () => {
-    await call("PUT", `/__admin/fault?${query}`);
-  });
+// setFault sets a fault. A parameter that is empty is not given.
+async function setFault(parameters) {
+  const given = Object.entries(parameters).filter(([, value]) => value);
+  await call("PUT", `/__admin/fault?${new URLSearchParams(given)}`);
 }
 
-// setTyped sets the fault of the fields.
+// setPreset sets the fault of a preset, for the operation and as often as the reader has chosen.
+function setPreset({ code, delay }) {
+  const { operation, often } = page.faultForm.elements;
+  const parameters = { code, delay, operation: operation.value, times: often.value };
+  act(() => setFault(parameters));
+}
+
+// setTyped sets the fault of the fields, and closes them.
 function setTyped() {
-  const parameters = {};
+  const parameters = { operation: page.faultForm.elements.operation.value };
   for (const { name, value } of page.another.querySelectorAll("input")) {
-    if (value.trim()) {
-      parameters[name] = value.trim().replace(/[\s,]+/g, ","); // "503 lost" is a list, too
+    parameters[name] = value.trim().replace(/[\s,]+/g, ","); // "503 lost" is a list, too
+  }
+  act(async () => {
+    await setFault(parameters);
+    if (page.another.contains(document.activeElement)) {
+      page.anotherTitle.focus(); // as a closed field loses the focus
     }
-  }
-  setFault(parameters);
-}
-
-// aim chooses the operation of the next fault, and aims the fault that stands anew.
-function aim(operation) {
-  if (state.trouble) {
-    drawFaults(); // checks the one that was checked before
-  } else if (isActive(state.fault)) {
-    setFault(parametersOf(state.fault), operation);
-  } else {
-    update({ operation });
-  }
+    page.another.open = false;
+  });
 }
 
 function endFault() {
@@ -352,18 +365,54 @@ function clearRequests() {
 function resetAll() {
   act(async () => {
     await call("POST", "/__admin/reset");
-    update({ operation: "" });
+    page.faultForm.reset();
     return "All is reset.";
   });
 }
 
-function addSamples() {
-  act(async () => {
-    for (const pet of samples) {
-      await call("POST", "/v1/pets", JSON.stringify(pet));
-    }
-    return `${samples.length} pets are added.`;
-  });
+// ask runs an action when the reader has confirmed it.
+function ask(question, consequence, label, action) {
+  page.question.textContent = question;
+  page.consequence.textContent = consequence;
+  page.confirm.textContent = label;
+  page.confirm.onclick = action;
+  page.dialog.showModal();
+}
+
+let sending = 0;
+
+// send sends a request as a client: it is recorded, and faults are applied to it. A fault may hold it
+// for long, so it has no time limit, and no action waits for it.
+async function send(request) {
+  if (state.trouble) {
+    tell("Petstore does not answer, so nothing was sent.");
+    return;
+  }
+  if (sending === maxSending) {
+    tell(`Nothing was sent: ${maxSending} requests of this page still wait for their answers.`);
+    return;
+  }
+  let got = "no answer";
+  sending++;
+  try {
+    const response = await fetch(sendable(request));
+    got = `a ${response.status}, but not the whole answer`;
+    await response.text();
+    got = `a ${response.status}`;
+  } catch {
+    // Its row says what became of it.
+  }
+  sending--;
+  tell(`This browser got ${got}.`);
+  poll();
+}
+
+let added = 0;
+
+function addPet() {
+  const headers = { ...example.headers, "Content-Type": "application/json" };
+  const body = JSON.stringify(samples[added++ % samples.length]);
+  send({ ...example, method: "POST", headers, body });
 }
 
 // The key.
@@ -412,45 +461,14 @@ function isActive(fault) {
   return fault.applied !== undefined && remaining(fault) > 0;
 }
 
-// aimOf returns the operation of the fault that stands or else of the next one.
-function aimOf({ fault, operation }) {
-  return isActive(fault) ? (fault.operation ?? "") : operation;
-}
-
 // isList reports whether a fault has a list of codes. Its times are the length of the list.
 function isList({ code }) {
   return code?.includes(",") === true;
 }
 
-// codesOf returns the codes of a fault: of a list that is not used up, those to come.
-function codesOf(fault) {
-  const codes = fault.code?.split(",") ?? [];
-  return isList(fault) && isActive(fault) ? codes.slice(fault.applied) : codes;
-}
-
-// parametersOf returns the parameters that would set a fault, or what is to come of a list, without
-// the operation.
-function parametersOf(fault) {
-  const { operation, matched, applied, held, ...parameters } = fault;
-  if (applied > 0) {
-    delete parameters.skip; // they have been let through
-  }
-  if (isList(fault)) {
-    const codes = codesOf(fault);
-    parameters.code = codes.join(",");
-    if (codes.length > 1) {
-      delete parameters.times;
-    } else {
-      parameters.times = 1; // or the last code would be applied every time
-    }
-  }
-  return parameters;
-}
-
-// presetOf returns the preset that would set a fault, wherever it is aimed, or undefined.
-function presetOf(fault) {
-  const query = String(new URLSearchParams(parametersOf(fault)));
-  return faults.find((preset) => preset.query === query);
+// nextCodeOf returns the code that a fault applies next, or undefined for none.
+function nextCodeOf(fault) {
+  return isList(fault) ? fault.code.split(",")[fault.applied] : fault.code;
 }
 
 // kindOf returns the preset that has the words for a code, or undefined.
@@ -458,52 +476,25 @@ function kindOf(code) {
   return code && faults.find((preset) => preset.code === code);
 }
 
-// isSkipped reports whether a preset keeps the operation from being performed.
-function isSkipped(preset) {
-  return faults.indexOf(preset) < skipping.length;
-}
-
 function isStatus(code) {
   return /^\d+$/.test(code);
 }
 
-// titleOf returns a fault in short, such as "503 once" or "503 ×2, Answer lost".
-function titleOf(fault) {
-  const preset = presetOf(fault);
-  if (preset) {
-    return preset.title;
-  }
-  const { code, times } = fault;
-  const parts = [
-    code ? shorten(codesOf(fault)) : slowness(fault),
-    !isList(fault) && times && (times === 1 ? "once" : `${times} times`),
-  ];
-  return parts.filter(Boolean).join(", ");
+// titleOf returns a code in short, such as "Answer lost".
+function titleOf(code) {
+  return kindOf(code)?.title ?? code;
+}
+
+// nounOf returns what a fault is for, such as "createPet requests".
+function nounOf({ operation }, count) {
+  const noun = operation ? `${operation} request` : "request";
+  return count === 1 ? noun : `${noun}s`;
 }
 
 // slowness returns the delays of a fault.
 function slowness({ delay, "answer-delay": answerDelay }) {
   const parts = [delay && `Slow by ${delay} s`, answerDelay && `Answer slow by ${answerDelay} s`];
   return parts.filter(Boolean).join(", ");
-}
-
-// shorten returns the names of at most four codes, with repeated codes as one, and how many follow.
-function shorten(codes) {
-  const runs = [];
-  for (const code of codes) {
-    if (runs.at(-1)?.code === code) {
-      runs.at(-1).count++;
-    } else {
-      runs.push({ code, count: 1 });
-    }
-  }
-  const names = runs.map(({ code, count }) => {
-    const name = kindOf(code)?.title ?? code;
-    return count > 1 ? `${name} ×${count}` : name;
-  });
-  return names.length > 4
-    ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`
-    : names.join(", ");
 }
 
 // effectOf says what a fault with one code or none does to an operation and to its answer.
@@ -516,7 +507,7 @@ function effectOf(fault, operation = "The operation") {
   } else if (isStatus(code)) {
     effect = `is not performed: the client gets a ${code}`;
   } else if (kind) {
-    effect = `is ${isSkipped(kind) ? "not performed:" : "performed, but"} ${kind.result}`;
+    effect = `is ${skipping.includes(kind) ? "not performed:" : "performed, but"} ${kind.result}`;
   }
   const sentences = [
     `${operation} ${delay ? `waits ${delay} s, then ` : ""}${effect}.`,
@@ -526,34 +517,41 @@ function effectOf(fault, operation = "The operation") {
   return sentences.filter(Boolean).join(" ");
 }
 
-// nextEffectOf says what the standing fault does to the next request that it is applied to.
+// nextEffectOf says what a standing fault does to the next request that it is applied to.
 function nextEffectOf(fault) {
-  const [code] = codesOf(fault);
-  return `${isList(fault) ? "Next: " : ""}${effectOf({ ...fault, code }, fault.operation)}`;
+  const effect = effectOf({ ...fault, code: nextCodeOf(fault) }, fault.operation);
+  return isList(fault) ? `Next: ${effect}` : effect;
 }
 
 // Requests in words.
 
-// append adds entries of the journal to the requests that the page keeps.
+// append adds entries of the journal to the requests that the page keeps. They are new to the reader
+// unless they were there before the page was.
 function append(requests, entries) {
   const all = [...requests];
   for (const entry of entries) {
-    all.push(newRequest(entry, all));
+    all.push({ ...newRequest(entry, all), isNew: state.since !== "" });
   }
   return all.slice(-maxRequests);
+}
+
+// newWaiting returns a request that waits, in the form of the others.
+function newWaiting({ time, method, url, operation = "" }) {
+  const text = [method, url, operation, "waiting"].join("\n").toLowerCase();
+  return { time, method, url, outcome: "waiting", isWaiting: true, text };
 }
 
 // newRequest adds to an entry of the journal what the page says about it, and the text to search.
 function newRequest(entry, earlier) {
   const { method, url, headers, status, seconds, answerHeaders = {}, fault, ignored = [] } = entry;
+  const agent = headers["User-Agent"] ?? "";
   const isHalf = status !== 0 && ["truncate", "stall"].includes(fault?.code);
   const isGradual = ["drip", "stall"].includes(fault?.code); // the answer goes on after the seconds
   const request = {
     ...entry,
     answerHeaders,
     ignored: ignored.join(", "),
-    operation: operationOf(entry),
-    client: clientOf(headers["User-Agent"]),
+    client: /^Mozilla\//.test(agent) ? "browser" : agent.split(" ")[0],
     isHalf,
     outcome: status === 0 ? "no answer" : `${status}${isHalf ? ", half" : ""}`,
     hasFailed: status === 0 || status >= 400 || isHalf,
@@ -561,7 +559,7 @@ function newRequest(entry, earlier) {
     injected: fault ? injectedBy(fault, answerHeaders) : "",
     effect: fault ? effectOn(entry) : "",
     again: sinceFailure(entry, earlier),
-    took: isGradual ? "–" : duration(seconds),
+    took: `${duration(seconds)}${isGradual ? " …" : ""}`,
   };
   const { operation, outcome, injected, effect, error, body, answer } = request;
   const texts = [method, url, operation, outcome, injected, effect, error, request.ignored];
@@ -574,7 +572,7 @@ function newRequest(entry, earlier) {
 // the service confirms a fault that the request itself has asked for.
 function injectedBy(fault, answerHeaders) {
   const { code } = fault;
-  const name = code && (isStatus(code) ? "Simulated" : (kindOf(code)?.title ?? code));
+  const name = code && (isStatus(code) ? "Simulated" : titleOf(code));
   const text = [name, slowness(fault)].filter(Boolean).join(", ");
   return answerHeaders["Preference-Applied"] ? `Prefer: ${text}` : text;
 }
@@ -582,13 +580,11 @@ function injectedBy(fault, answerHeaders) {
 // effectOn says what a fault did to a request. It returns "" if the request has failed for another
 // reason: then its error says what became of it.
 function effectOn(entry) {
-  const { fault, error, status, seconds } = entry;
+  const { fault, error, status } = entry;
   if (error && (!isStatus(fault.code) || status === 0)) {
     return "";
   }
-  const effect = effectOf(fault, operationOf(entry) || undefined);
-  const wait = Number(fault.delay ?? 0) + Number(fault["answer-delay"] ?? 0);
-  return seconds < wait ? `${effect} It was let go earlier.` : effect;
+  return effectOf(fault, entry.operation);
 }
 
 // sinceFailure returns the seconds between a request and the last equal one of the same client, if
@@ -602,43 +598,23 @@ function sinceFailure(entry, earlier) {
       headers["User-Agent"] === entry.headers["User-Agent"],
   );
   const pause = last && (new Date(entry.time) - new Date(last.time)) / 1000;
-  return last?.mayPass && pause > last.seconds ? pause : undefined;
-}
-
-// operationOf returns the name of the operation that a request is for, or "".
-function operationOf({ method, url }) {
-  const [path] = pathOf(url).split("?");
-  const isRead = method === "GET" || method === "HEAD";
-  if (path === "/v1/pets") {
-    return isRead ? "listPets" : method === "POST" ? "createPet" : "";
-  }
-  return isRead && /^\/v1\/pets\/[^/]+$/.test(path) ? "getPet" : "";
-}
-
-// clientOf returns a User-Agent in short: the browser, or the first word.
-function clientOf(agent = "") {
-  if (!agent.startsWith("Mozilla/")) {
-    return agent.split(" ")[0];
-  }
-  const names = ["Edg", "OPR", "Firefox", "Chrome", "Safari"]; // Edge claims to be Chrome, too
-  const versions = names.map((name) => new RegExp(`\\b${name}/\\d+`).exec(agent)?.[0]);
-  return versions.find(Boolean) ?? agent;
+  const hasEnded = pause + 0.001 > last?.seconds; // as times are whole milliseconds
+  return last?.mayPass && hasEnded ? pause : undefined;
 }
 
 // isVisible reports whether a request passes the filter. A method and a status are compared as a
 // whole: "503" is not to find what was sent at 10:15:03.
-function isVisible(request) {
-  const { method, status, text, hasFailed } = request;
+function isVisible({ method, status, text, hasFailed }) {
   const words = state.filter.toLowerCase().split(/\s+/);
-  return (
-    (hasFailed || !state.isFailedOnly) &&
-    words.every((word) => {
-      if (/^(get|head|post|put|patch|delete)$/.test(word)) {
-        return method.toLowerCase() === word;
-      }
-      return /^[1-5]\d\d$/.test(word) ? String(status) === word : text.includes(word);
-    })
-  );
+  return words.every((word) => {
+    if (word === "failed") {
+      return hasFailed;
+    }
+    if (/^(get|head|post|put|patch|delete)$/.test(word)) {
+      return method.toLowerCase() === word;
+    }
+    return /^[1-5]\d\d$/.test(word) ? String(status) === word : text.includes(word);
+  });
 }
 
 function linesOf(headers) {
@@ -669,10 +645,10 @@ const clock = new Intl.DateTimeFormat("en-GB", {
   fractionalSecondDigits: 3,
 });
 
-// clip shortens a text to 200 characters, and never to half of a surrogate pair.
-function clip(text) {
-  const isLong = text.length > 200;
-  return reveal(isLong ? `${text.slice(0, 200).replace(/[\uD800-\uDBFF]$/, "")}…` : text);
+// clip shortens a text to a number of characters, and never to half of a surrogate pair.
+function clip(text, length) {
+  const isLong = text.length > length;
+  return reveal(isLong ? `${text.slice(0, length).replace(/[\uD800-\uDBFF]$/, "")}…` : text);
 }
 
 // indent formats JSON, or the beginning of it: a member or an element of the outermost value a line.
@@ -706,15 +682,50 @@ function pathOf(url) {
   return url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, "").replace(/^(?!\/)/, "/");
 }
 
-// curl returns the line that sends a request to this service again.
-function curl({ method, url, headers, body, status, fault }) {
+// replayOf returns what sends a request to this service again.
+function replayOf({ method, url, headers, body = "", status, fault }) {
   const path = pathOf(url).replace(/[^!-~]|#/gu, encodeURIComponent);
-  const sent = method === "HEAD" ? "" : body;
   const hasKey = isKeyed(path, headers, status, fault);
+  const kept = Object.entries(headers).filter(
+    ([name]) => !ownHeaders.test(name) && !(hasKey && name === "Authorization"),
+  );
+  const key = hasKey ? [["Authorization", `Bearer ${state.key}`]] : [];
+  return { method, path, headers: [...key, ...kept], body: method === "HEAD" ? "" : body };
+}
+
+// sendable returns what sends a request again from this browser, or null if a browser would refuse
+// it or change it: some methods, headers and paths, other bytes than ASCII in a header, and a body of
+// GET. Without cookies, browsers use other connections than those of the page.
+function sendable(request) {
+  const { method, path, headers, body } = replayOf(request);
+  const url = location.origin + path;
+  const given = headers.filter(([name]) => !browserHeaders.test(name));
+  const init = { method, headers: given, cache: "no-store", credentials: "omit" };
+  if (body) {
+    init.body = new TextEncoder().encode(body); // a text would be given a type
+  }
+  try {
+    const sent = new Request(url, init);
+    const isKept = ([name, value]) => sent.headers.get(name) === value && !/[^ -~]/.test(value);
+    return sent.method === method && sent.url === url && given.every(isKept) ? sent : null;
+  } catch {
+    return null;
+  }
+}
+
+// isCopyable reports whether all that was sent can be written as it was. The journal shows a byte
+// that is not UTF-8 as another character.
+function isCopyable({ method, url, headers, body = "" }) {
+  return [method, url, body, ...linesOf(headers)].every((text) => text.search(unsafe) < 0);
+}
+
+// curl returns the line that sends a request to this service again.
+function curl(request) {
+  const { method, path, headers, body } = replayOf(request);
   const line = ["curl -i"];
   if (method === "HEAD") {
     line.push("-I");
-  } else if (method !== (sent ? "POST" : "GET")) {
+  } else if (method !== (body ? "POST" : "GET")) {
     line.push("-X", quote(method));
   }
   if (/[[\]{}]/.test(path)) {
@@ -723,27 +734,24 @@ function curl({ method, url, headers, body, status, fault }) {
   if (/\/(\.|%2e){1,2}(\/|$)/i.test(path.split("?")[0])) {
     line.push("--path-as-is");
   }
-  if (hasKey) {
-    line.push("-H", quote(`Authorization: Bearer ${state.key}`));
+  for (const [name, value] of headers) {
+    line.push("-H", quote(value ? `${name}: ${value}` : `${name};`)); // curl drops "name:"
   }
-  for (const [name, value] of Object.entries(headers)) {
-    if (!ownHeaders.test(name) && !(hasKey && name === "Authorization")) {
-      line.push("-H", quote(value ? `${name}: ${value}` : `${name};`)); // curl drops "name:"
-    }
-  }
-  if (sent && headers["Content-Type"] === undefined) {
+  if (body && request.headers["Content-Type"] === undefined) {
     line.push("-H", quote("Content-Type:")); // or curl sends one
   }
-  if (sent) {
-    line.push("--data-raw", quote(sent));
+  if (body) {
+    line.push("--data-raw", quote(body));
   }
   line.push(quote(location.origin + path));
   return line.join(" ");
 }
 
-// Headers that curl sends itself, or that mean nothing to the service.
+// Headers that curl and browsers send themselves, or that mean nothing to the service, and those that
+// only browsers send.
 const ownHeaders =
-  /^(Accept.*|Connection|Content-Length|Expect|Host|Priority|Referer|Sec-.*|Transfer-Encoding|User-Agent)$/;
+  /^(Accept.*|Cache-Control|Connection|Content-Length|Expect|Host|Pragma|Priority|Referer|Sec-.*|Transfer-Encoding|User-Agent)$/;
+const browserHeaders = /^(Cookie|Dnt|Origin)$/;
 
 // isKeyed reports whether a request had the key. Elsewhere than under /v1, nothing has checked what
 // the header says, and a 401 that no fault has caused means that it was wrong.
@@ -753,9 +761,10 @@ function isKeyed(path, headers, status, fault) {
   return hasKey && isAccepted && /^\/v1(\/|\?|$)/.test(path);
 }
 
-// quote quotes a text for sh, dash, bash and zsh.
+// quote quotes a text for sh, dash, bash, zsh and fish. In single quotes, fish takes \' for a quote. So
+// each quote and each backslash is outside of the quotes, behind a backslash.
 function quote(text) {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+  return `'${text.replace(/['\\]/g, (char) => `'\\${char}'`)}'`;
 }
 
 // What a terminal acts on or does not show, and a byte that was not UTF-8. A newline does no harm.
@@ -791,78 +800,111 @@ function set(element, property, value) {
   }
 }
 
+// setChildren gives an element new content, unless it is the same.
+function setChildren(element, ...content) {
+  const wanted = element.cloneNode();
+  wanted.append(...content);
+  if (!wanted.isEqualNode(element)) {
+    element.replaceChildren(...wanted.childNodes);
+  }
+}
+
 function drawFrame() {
-  const isReady = state.key !== "" && (state.since !== "" || state.trouble !== "");
+  const { key, keyError, since, trouble } = state;
   const hadFocus = page.keyForm.contains(document.activeElement);
-  page.keyForm.hidden = isReady || (state.key !== "" && !hadFocus);
+  const isTried = key !== "" && (since !== "" || trouble !== "");
+  const isReady = isTried || (key !== "" && !hadFocus); // a key that was typed may be wrong
+  page.keyForm.hidden = isReady;
   page.desk.hidden = !isReady;
   page.reset.hidden = !isReady;
-  set(page.keyError, "textContent", state.keyError);
-  set(page.keyField, "ariaInvalid", String(state.keyError !== ""));
-  set(page.example, "textContent", state.key ? curl(exampleRequest) : "");
+  set(page.keyError, "textContent", keyError);
+  set(page.keyField, "ariaInvalid", String(keyError !== ""));
+  set(page.example, "textContent", key ? curl(example) : "");
   if (hadFocus && isReady) {
     page.sign.focus();
   }
 }
 
-const exampleRequest = {
-  method: "GET",
-  url: "/v1/pets",
-  headers: { Authorization: "Bearer <API_KEY>" },
-};
-
 function drawSign() {
-  const { key, trouble, fault } = state;
-  const aim = fault.operation ? ` on ${fault.operation}` : "";
-  let look = "calm";
-  let headline = "No fault";
-  let effect = "Requests are answered as usual.";
+  const { key, since, trouble, fault } = state;
+  const isSet = fault.applied !== undefined && !trouble;
+  let look = "unknown";
+  let headline = ["Petstore has not answered yet"];
+  let effect = "This page is waiting for its first answer.";
   if (!key) {
-    look = "unknown";
-    headline = "A key is needed";
+    headline = ["A key is needed"];
   } else if (trouble) {
-    look = "unknown";
-    headline = "Petstore does not answer";
+    headline = ["Petstore does not answer"];
     effect = `${trouble} This page goes on asking.`;
   } else if (isActive(fault)) {
     look = "active";
-    headline = titleOf(fault) + aim;
+    headline = headlineOf(fault);
     effect = nextEffectOf(fault);
-  } else if (fault.applied !== undefined) {
-    look = fault.held > 0 ? "active" : "calm";
-    headline = `Used up: ${titleOf(fault)}${aim}`;
-    effect = "New requests are answered as usual.";
+  } else if (since) {
+    look = "calm";
+    headline = isSet ? ["Used up: ", ...headlineOf(fault)] : ["No fault"];
+    effect = isSet ? "New requests are answered as usual." : "Requests are answered as usual.";
   }
   set(page.sign, "className", `line ${look}`);
-  set(page.headline, "textContent", headline);
+  set(page.headline, "className", isList(fault) ? "long" : "");
+  setChildren(page.headline, ...headline);
   set(page.effect, "textContent", effect);
-  if (look !== "active" && document.activeElement === page.end) {
+  if (!isSet && document.activeElement === page.end) {
     page.sign.focus(); // as a hidden button loses the focus
   }
-  page.end.hidden = look !== "active";
-  drawCounts();
-  set(document, "title", look === "calm" ? "Petstore" : `${headline} – Petstore`);
+  page.end.hidden = !isSet;
+  page.counts.hidden = !isSet;
+  if (isSet) {
+    drawCounts();
+  }
+  const title = page.headline.textContent;
+  set(document, "title", look === "calm" ? "Petstore" : `${title} – Petstore`);
   set(page.icon, "href", icons[look]);
   set(page.mark, "src", icons[look]);
 }
 
-function drawCounts() {
-  const { operation, skip = 0, matched, applied, held } = state.fault;
-  const isShown = matched !== undefined && !state.trouble;
-  page.counts.hidden = !isShown;
-  if (!isShown) {
-    return;
+// headlineOf returns a fault in short, as parts of the headline. Those of a list are its codes: those
+// that are done, the next one, and those to come. Of a long list, it is the part around the next one.
+function headlineOf(fault) {
+  const { code, times, applied } = fault;
+  const on = fault.operation ? ` on ${fault.operation}` : "";
+  if (!isList(fault)) {
+    const often = times === 1 ? "once" : times ? `${number(times)} times` : "every time";
+    return [`${code ? titleOf(code) : slowness(fault)} ${often}${on}`];
   }
-  const left = remaining(state.fault);
+  const codes = code.split(",").map((one, i) => {
+    const tag = i < applied ? "s" : i === applied ? "strong" : "span";
+    return make(tag, {}, titleOf(one));
+  });
+  const begin = Math.max(0, Math.min(applied - maxCodes / 2, codes.length - maxCodes));
+  const shown = codes.slice(begin, begin + maxCodes);
+  const more = codes.length - begin - shown.length;
+  return [
+    begin > 0 ? `${begin} done, ` : "",
+    ...shown.flatMap((part, i) => (i > 0 ? [", ", part] : [part])),
+    more > 0 ? ` and ${number(more)} more` : "",
+    on,
+  ];
+}
+
+function drawCounts() {
+  const { fault } = state;
+  const { skip = 0, matched, applied, held } = fault;
+  const left = remaining(fault);
+  let hit = `of ${number(matched)} ${nounOf(fault, matched)} hit`;
+  if (left === 0) {
+    hit = `${nounOf(fault, applied)} hit`;
+  } else if (matched === 0) {
+    hit = `No ${nounOf(fault, 1)} yet`;
+  }
   const more = [
     held > 0 && `${number(held)} held now`,
     matched < skip && `${number(skip - matched)} more let through first`,
     left > 0 && left < Infinity && `${number(left)} to come`,
   ];
-  const noun = operation ? `${operation} request` : "request";
-  const hit = matched > 0 ? `of ${plural(matched, noun)} hit` : `No ${noun} yet`;
   set(page.applied, "textContent", matched > 0 ? number(applied) : "");
   set(page.tally, "textContent", `${hit}\n${more.filter(Boolean).join(", ")}`);
+  set(page.end, "textContent", left > 0 || held > 0 ? "End the fault" : "Dismiss");
 }
 
 // icons are the mark of the page, in the color of each look of the sign.
@@ -885,20 +927,18 @@ function icon(name) {
 
 const presetButtons = faults.map((preset) => {
   const button = make("button", { type: "button" }, make("b", {}, preset.title), preset.hint);
-  button.dataset.acts = "";
-  onPress(button, () => setFault(preset.query));
-  (isSkipped(preset) ? page.skipping : page.performing).append(button);
+  button.addEventListener("click", () => setPreset(preset));
+  (skipping.includes(preset) ? page.skipping : page.performing).append(button);
   return button;
 });
 
+// drawFaults marks the preset that stands.
 function drawFaults() {
-  const isKnown = isActive(state.fault) && !state.trouble;
-  const current = isKnown ? presetOf(state.fault) : undefined;
+  const { fault, trouble } = state;
+  const isKnown = isActive(fault) && !trouble && !fault["answer-delay"];
   for (const [i, button] of presetButtons.entries()) {
-    set(button, "ariaCurrent", String(faults[i] === current));
-  }
-  for (const radio of page.operations.querySelectorAll("input")) {
-    set(radio, "checked", radio.value === aimOf(state));
+    const isCurrent = isKnown && faults[i].code === fault.code && faults[i].delay === fault.delay;
+    set(button, "ariaCurrent", String(isCurrent));
   }
 }
 
@@ -915,12 +955,6 @@ function drawRefusal() {
   page.fieldError.scrollIntoView({ block: "nearest" });
 }
 
-function drawHeld() {
-  const { held = 0 } = state.fault;
-  page.held.hidden = held === 0 || state.trouble !== "";
-  set(page.held, "textContent", `${plural(held, "request")} held`);
-}
-
 // The rows of the list, by request.
 const rows = new WeakMap();
 
@@ -932,27 +966,38 @@ function rowOf(request) {
 }
 
 function newRow(request) {
-  const { id, time, method, outcome, client, took, injected } = request;
+  const { id, time, method, outcome, client, took = "", injected, isNew, isWaiting } = request;
   const row = make(
     "div",
-    { id: `request-${id}`, role: "option", className: "row", ariaSelected: "false" },
+    { role: "option", className: "row", ariaSelected: "false" },
     make("span", { className: "time" }, clock.format(new Date(time))),
-    make("span", { className: "method" }, method),
+    cut("method", method),
     make("span", { className: `status ${toneOf(request)}` }, outcome),
     whatOf(request),
-    make("span", { className: "client" }, client),
+    cut("client", client),
     make("span", { className: "took" }, took),
   );
-  row.classList.toggle("fault", injected !== "");
+  row.classList.toggle("fault", Boolean(injected));
+  row.classList.toggle("arrived", Boolean(isNew));
+  if (isWaiting) {
+    row.ariaDisabled = "true"; // there is nothing to show in the pane yet
+  } else {
+    row.id = `request-${id}`;
+  }
   return row;
 }
 
+// cut returns an element whose text may be cut. Its title is longer.
+function cut(className, text = "", tag = "span") {
+  return make(tag, { className, title: clip(text, 1000) }, clip(text, 200));
+}
+
 // toneOf returns the class for the color of an outcome.
-function toneOf({ hasFailed, fault }) {
-  if (!hasFailed) {
-    return "good";
+function toneOf({ hasFailed, fault, isWaiting }) {
+  if (isWaiting) {
+    return "quiet";
   }
-  return fault ? "bad" : "refused";
+  return hasFailed ? (fault ? "bad" : "refused") : "good";
 }
 
 // whatOf shows what was requested and what was special about it. The message of a simulated error
@@ -960,20 +1005,19 @@ function toneOf({ hasFailed, fault }) {
 function whatOf({ url, injected, again, ignored, error, effect, body }) {
   const parts = [
     ["tag injected", injected],
-    ["again", again !== undefined && `again, +${duration(again)}`],
+    ["tag again", again !== undefined && `again, +${duration(again)}`],
     ["tag ignored", ignored && `ignored: ${ignored}`],
     ["excerpt", error && !effect ? error : body],
   ];
-  const what = make("span", { className: "what" }, make("code", {}, clip(url)));
-  for (const [className, text] of parts.filter(([, text]) => text)) {
-    what.append(make("span", { className }, clip(text)));
-  }
-  return what;
+  const known = parts.filter(([, text]) => text);
+  const code = cut("", url, "code");
+  return make("span", { className: "what" }, code, ...known.map((part) => cut(...part)));
 }
 
 function drawList() {
-  const { visible, requests, total, trouble } = state;
-  const wanted = visible.map(rowOf);
+  const { visible, requests, waiting, total, since, trouble } = state;
+  const waitingRows = waiting.map(newWaiting).filter(isVisible).map(newRow);
+  const wanted = [...visible.map(rowOf), ...waitingRows];
   const isWanted = new Set(wanted);
   for (const row of [...page.list.children]) {
     if (!isWanted.has(row)) {
@@ -988,10 +1032,12 @@ function drawList() {
       page.list.insertBefore(row, next);
     }
   }
-  page.list.hidden = visible.length === 0;
-  page.none.hidden = visible.length > 0 || requests.length === 0;
-  page.first.hidden = requests.length > 0 || trouble !== "";
-  page.columns.hidden = visible.length === 0;
+  const isEmpty = wanted.length === 0;
+  const hasNone = requests.length === 0 && waiting.length === 0;
+  page.list.hidden = isEmpty;
+  page.columns.hidden = isEmpty;
+  page.none.hidden = !isEmpty || hasNone;
+  page.first.hidden = !hasNone || !since || trouble !== "";
   const isFiltered = visible.length < requests.length;
   const count = `${number(visible.length)} of ${number(requests.length)}`;
   set(page.known, "textContent", isFiltered ? count : lastOf(requests.length, total));
@@ -1043,17 +1089,16 @@ function drawNews() {
 
 function drawPane() {
   const { selected } = state;
-  page.pane.classList.toggle("empty", selected === null);
-  page.pane.replaceChildren(...(selected ? detailsOf(selected) : [nothing]));
+  page.pane.hidden = selected === null;
+  page.pane.replaceChildren(...(selected ? detailsOf(selected) : []));
   page.pane.scrollTop = 0;
 }
 
-const nothing = make(
-  "div",
-  { className: "message" },
-  make("h2", { id: "paneTitle" }, "No request is selected"),
-  make("p", {}, "Select one to see what was sent, what was answered, and what a fault did to it."),
-);
+const gone = make("p", { className: "gone" }, "This request is no longer in the list.");
+
+function drawGone() {
+  gone.hidden = state.requests.includes(state.selected);
+}
 
 // detailsOf returns what the pane shows of a request.
 function detailsOf(request) {
@@ -1085,8 +1130,9 @@ function detailsOf(request) {
     textOf(answerOf(request), "No body"),
     facts(Object.entries(request.answerHeaders)),
     make("h3", {}, "Sent"),
-    textOf(body, isUnread ? "The body was not kept" : "No body"),
+    textOf(indentSent(body), isUnread ? "The body was not kept" : "No body"),
     facts(Object.entries(headers)),
+    gone,
   ];
 }
 
@@ -1116,78 +1162,89 @@ function noteOf({ method, status, isHalf, answer, answerHeaders }) {
   return notes.filter(Boolean).map((note) => `, ${note}`);
 }
 
+// indentSent formats what was sent if it is JSON.
+function indentSent(body) {
+  try {
+    JSON.parse(body);
+    return indent(body);
+  } catch {
+    return body;
+  }
+}
+
 function answerOf({ answer, answerHeaders }) {
   const isCut = Number(answerHeaders["Content-Length"]) > maxAnswer;
   const text = isCut ? `${answer.replace(/\uFFFD+$/, "")}…` : answer; // cut within a character
   return answerHeaders["Content-Type"] === "application/json" ? indent(text) : text;
 }
 
-// repeaterOf returns the button that copies the line for a shell. A line with unsafe characters is
-// shown in its place.
+// repeaterOf returns the buttons that send a request again and that copy the line for a shell, as far
+// as they would send the same.
 function repeaterOf(request, isUnread) {
   const line = curl(request);
   const text = make("pre", { hidden: true }, reveal(line));
-  if (line.search(unsafe) >= 0) {
+  if (!isCopyable(request)) {
     text.hidden = false;
-    const why = "As a line for curl, not to be copied: it has control characters.";
+    const why = "As a line for curl, not to be copied: it cannot have each byte that was sent.";
     return [make("p", { className: "quiet" }, why), text];
   }
-  const button = make("button", { type: "button" }, "Copy as curl");
-  button.addEventListener("click", () => copy(line, text));
-  const note = `for sh, dash, bash and zsh${isUnread ? ", without the body" : ""}`;
-  return [
-    make("p", { className: "line" }, button, make("span", { className: "quiet" }, note)),
-    text,
-  ];
+  const copier = make("button", { type: "button" }, "Copy as curl");
+  copier.addEventListener("click", () => copy(line, text));
+  if (isUnread || !sendable(request)) {
+    const note = isUnread ? "without the body" : "A browser cannot send this request.";
+    return [
+      make("p", { className: "line" }, copier, make("span", { className: "quiet" }, note)),
+      text,
+    ];
+  }
+  const sender = make("button", { type: "button" }, "Send");
+  sender.addEventListener("click", () => send(request));
+  const note = make("p", { className: "quiet" }, page.sendNote.textContent);
+  return [make("p", { className: "line" }, sender, copier), note, text];
 }
 
 function drawPets() {
-  const { pets, petCount } = state;
-  set(page.petCount, "textContent", lastOf(pets.length, petCount));
-  page.petScroll.hidden = pets.length === 0;
-  const newestFirst = [...pets].reverse();
-  page.petRows.replaceChildren(
-    ...newestFirst.map(({ id, name, categoryId, status = "–" }) => {
-      const cells = [id, clip(name), categoryId, status];
-      return make("tr", {}, ...cells.map((text) => make("td", {}, text)));
-    }),
-  );
-}
-
-// drawUsable marks what can do nothing while the service does not answer. It keeps the focus, which
-// a disabled element would lose.
-function drawUsable() {
-  for (const element of [page.operations, ...document.querySelectorAll("[data-acts]")]) {
-    set(element, "ariaDisabled", String(state.trouble !== ""));
-  }
+  const { pets, petCount, hasMorePets } = state;
+  const count = hasMorePets ? `${number(petCount)} so far` : lastOf(pets.length, petCount);
+  set(page.petCount, "textContent", count);
+  page.petTable.hidden = pets.length === 0;
+  const newestFirst = pets.toReversed().map(({ id, name, categoryId, status = "–" }) => {
+    const texts = [id, name, categoryId, status];
+    return make("tr", {}, ...texts.map((text) => cut("", text, "td")));
+  });
+  page.petRows.replaceChildren(...newestFirst);
 }
 
 let fading;
 
 function drawNotice() {
+  const { notice, isError } = state;
   clearTimeout(fading);
-  set(page.notice, "textContent", state.notice);
-  set(page.notice, "className", state.isError ? "error" : "");
-  if (state.notice && !state.isError) {
+  set(page.noticeText, "textContent", notice);
+  set(page.notice, "className", isError ? "error" : "");
+  page.closeNotice.hidden = !isError;
+  if (notice && !isError) {
     fading = setTimeout(tell, noticeTime, "");
   }
 }
 
 // Events.
 
-function onPress(button, action) {
-  button.addEventListener("click", () => {
-    if (button.ariaDisabled !== "true") {
-      action();
-    }
-  });
-}
-
 // select shows a request in the pane. Its row stays in sight: the list stops following its end.
 function select(request) {
   if (request) {
     update({ selected: request, isFollowing: false });
-    rowOf(request).scrollIntoView({ block: "nearest" });
+    showSelected();
+  }
+}
+
+// showSelected scrolls the list, and nothing else, until the selected request is in sight.
+function showSelected() {
+  const { visible, selected, isFollowing } = state;
+  if (visible.includes(selected) && !isFollowing) {
+    const { offsetTop, offsetHeight } = rowOf(selected);
+    const lowest = offsetTop + offsetHeight - page.list.clientHeight;
+    page.list.scrollTop = Math.min(offsetTop, Math.max(lowest, page.list.scrollTop));
     lastTop = page.list.scrollTop;
   }
 }
@@ -1199,12 +1256,15 @@ function closePane() {
 }
 
 page.list.addEventListener("click", ({ target }) => {
-  const row = target.closest("[role=option]");
+  const row = target.closest("[id^=request]");
   if (row) {
     select(state.visible.find((request) => rowOf(request) === row));
     page.pane.scrollIntoView({ block: "nearest" });
   }
 });
+
+// A row that has flashed does not do so again when a filter has hidden it.
+page.list.addEventListener("animationend", ({ target }) => target.classList.remove("arrived"));
 
 page.list.addEventListener("keydown", (event) => {
   const { visible, selected } = state;
@@ -1254,21 +1314,16 @@ page.news.addEventListener("click", () => {
   follow();
 });
 
-page.filter.addEventListener("input", () => update({ filter: page.filter.value.trim() }));
-page.failed.addEventListener("change", () => update({ isFailedOnly: page.failed.checked }));
-page.showAll.addEventListener("click", () => {
-  page.filter.value = "";
-  page.failed.checked = false;
-  update({ filter: "", isFailedOnly: false });
-  page.filter.focus();
+page.filter.addEventListener("input", () => {
+  update({ filter: page.filter.value.trim() });
+  showSelected();
 });
 
 page.another.addEventListener("toggle", () => page.another.scrollIntoView({ block: "nearest" }));
-page.operations.addEventListener("change", ({ target }) => aim(target.value));
 page.faultForm.addEventListener("input", () => update({ refusal: "" }));
 page.faultForm.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (page.another.open && !state.trouble) {
+  if (page.another.open) {
     setTyped();
   }
 });
@@ -1279,11 +1334,19 @@ page.keyForm.addEventListener("submit", (event) => {
   useKey(key);
 });
 
-onPress(page.end, endFault);
-onPress(page.clear, clearRequests);
-onPress(page.add, addSamples);
-onPress(page.reset, () => page.resetDialog.showModal());
-page.confirmReset.addEventListener("click", resetAll);
+page.end.addEventListener("click", endFault);
+page.add.addEventListener("click", addPet);
+page.clear.addEventListener("click", () => {
+  const consequence = "They are removed for everybody who reads them. The fault and the pets stay.";
+  ask("Clear the requests?", consequence, "Clear", clearRequests);
+});
+page.reset.addEventListener("click", () => {
+  const consequence =
+    "The fault ends, and the requests and the pets are removed. The pets of -seed come back.";
+  ask("Reset all?", consequence, "Reset all", resetAll);
+});
+page.closeNotice.addEventListener("click", () => tell(""));
+page.sendExample.addEventListener("click", () => send(example));
 page.copyExample.addEventListener("click", () => copy(page.example.textContent, page.example));
 
 window.addEventListener("hashchange", enter);
