@@ -20,8 +20,7 @@ const maxAnswer = 1000;
 const pageSize = 100;
 const maxPages = 10;
 
-// How many requests that the page has sent as a client may wait for their answers at a time. Browsers
-// have six connections, and each page needs one to read and to end the fault.
+// How many requests that the page has sent may wait at a time. All tabs share six connections.
 const maxSending = 2;
 
 // How many codes of a list the sign shows.
@@ -151,17 +150,14 @@ class ServiceError extends Error {
 }
 
 // call returns the body of an answer. It throws a ServiceError.
-async function call(method, path, body) {
+async function call(method, path) {
   const { key } = state;
   const headers = { Authorization: `Bearer ${key}`, "Petstore-Observer": "page" };
-  if (body !== undefined) {
-    headers["Content-Type"] = "application/json";
-  }
   let response;
   let text;
   try {
     const signal = AbortSignal.timeout(timeLimit);
-    response = await fetch(path, { method, headers, body, signal });
+    response = await fetch(path, { method, headers, signal });
     text = await response.text();
   } catch {
     throw new ServiceError("No answer has come.");
@@ -283,9 +279,9 @@ async function readPets(after) {
 
 let acting = Promise.resolve();
 
-// act runs an action, after those before it, and shows the result. The action may return a notice.
-// While the service does not answer, nothing is done, now or later.
-function act(action) {
+// act runs an action, after those before it, and shows the result or a notice. While the service
+// does not answer, nothing is done, now or later.
+function act(action, notice = "") {
   if (state.trouble) {
     tell("Petstore does not answer, so nothing was done.");
     return;
@@ -293,7 +289,7 @@ function act(action) {
   tell("");
   acting = acting.then(async () => {
     try {
-      const notice = await action();
+      await action();
       await poll();
       update({ refusal: "" });
       if (notice) {
@@ -315,7 +311,7 @@ function act(action) {
   });
 }
 
-// fieldNamedIn returns the field of another fault that a message of the service begins with, or null.
+// fieldNamedIn returns the field that a message of the service begins with, or null.
 function fieldNamedIn(message) {
   const [name] = /^[a-z-]*/.exec(message);
   return page.another.querySelector(`[name="${name}"]`);
@@ -350,24 +346,16 @@ function setTyped() {
 }
 
 function endFault() {
-  act(async () => {
-    await call("DELETE", "/__admin/fault");
-  });
+  act(() => call("DELETE", "/__admin/fault"));
 }
 
 function clearRequests() {
-  act(async () => {
-    await call("DELETE", "/__admin/requests");
-    return "The requests are removed.";
-  });
+  act(() => call("DELETE", "/__admin/requests"), "The requests are removed.");
 }
 
 function resetAll() {
-  act(async () => {
-    await call("POST", "/__admin/reset");
-    page.faultForm.reset();
-    return "All is reset.";
-  });
+  act(() => call("POST", "/__admin/reset"), "All is reset.");
+  page.faultForm.reset();
 }
 
 // ask runs an action when the reader has confirmed it.
@@ -381,8 +369,8 @@ function ask(question, consequence, label, action) {
 
 let sending = 0;
 
-// send sends a request as a client: it is recorded, and faults are applied to it. A fault may hold it
-// for long, so it has no time limit, and no action waits for it.
+// send sends a request as a client: it is recorded, and faults are applied to it. A fault may hold
+// it for long, so it has no time limit, and no action waits for it.
 async function send(request) {
   if (state.trouble) {
     tell("Petstore does not answer, so nothing was sent.");
@@ -466,11 +454,6 @@ function isList({ code }) {
   return code?.includes(",") === true;
 }
 
-// nextCodeOf returns the code that a fault applies next, or undefined for none.
-function nextCodeOf(fault) {
-  return isList(fault) ? fault.code.split(",")[fault.applied] : fault.code;
-}
-
 // kindOf returns the preset that has the words for a code, or undefined.
 function kindOf(code) {
   return code && faults.find((preset) => preset.code === code);
@@ -519,14 +502,15 @@ function effectOf(fault, operation = "The operation") {
 
 // nextEffectOf says what a standing fault does to the next request that it is applied to.
 function nextEffectOf(fault) {
-  const effect = effectOf({ ...fault, code: nextCodeOf(fault) }, fault.operation);
-  return isList(fault) ? `Next: ${effect}` : effect;
+  const { code, applied, operation } = fault;
+  const next = isList(fault) ? code.split(",")[applied] : code;
+  return `${isList(fault) ? "Next: " : ""}${effectOf({ ...fault, code: next }, operation)}`;
 }
 
 // Requests in words.
 
-// append adds entries of the journal to the requests that the page keeps. They are new to the reader
-// unless they were there before the page was.
+// append adds entries of the journal to the requests that the page keeps. They are new to the
+// reader unless they were there before the page was.
 function append(requests, entries) {
   const all = [...requests];
   for (const entry of entries) {
@@ -568,8 +552,8 @@ function newRequest(entry, earlier) {
   return request;
 }
 
-// injectedBy returns the fault of a request in short, such as "Simulated, Slow by 1 s". With a header,
-// the service confirms a fault that the request itself has asked for.
+// injectedBy returns the fault of a request in short, such as "Simulated, Slow by 1 s". With a
+// header, the service confirms a fault that the request itself has asked for.
 function injectedBy(fault, answerHeaders) {
   const { code } = fault;
   const name = code && (isStatus(code) ? "Simulated" : titleOf(code));
@@ -623,10 +607,6 @@ function linesOf(headers) {
 
 // Words.
 
-function plural(count, noun) {
-  return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
-}
-
 function number(count) {
   return count.toLocaleString("en");
 }
@@ -651,8 +631,8 @@ function clip(text, length) {
   return reveal(isLong ? `${text.slice(0, length).replace(/[\uD800-\uDBFF]$/, "")}…` : text);
 }
 
-// indent formats JSON, or the beginning of it: a member or an element of the outermost value a line.
-// It works on the text, so that numbers and repeated members stay as they are.
+// indent formats JSON, or the beginning of it: a member or an element of the outermost value a
+// line. It works on the text, so that numbers and repeated members stay as they are.
 function indent(json) {
   let text = "";
   let depth = 0;
@@ -694,8 +674,8 @@ function replayOf({ method, url, headers, body = "", status, fault }) {
 }
 
 // sendable returns what sends a request again from this browser, or null if a browser would refuse
-// it or change it: some methods, headers and paths, other bytes than ASCII in a header, and a body of
-// GET. Without cookies, browsers use other connections than those of the page.
+// or change it: some methods, headers and paths, a header beyond ASCII, a body of GET. Without
+// cookies, browsers use other connections than those that the page reads with.
 function sendable(request) {
   const { method, path, headers, body } = replayOf(request);
   const url = location.origin + path;
@@ -713,8 +693,7 @@ function sendable(request) {
   }
 }
 
-// isCopyable reports whether all that was sent can be written as it was. The journal shows a byte
-// that is not UTF-8 as another character.
+// isCopyable reports whether the journal has what was sent as it was, and a terminal shows it.
 function isCopyable({ method, url, headers, body = "" }) {
   return [method, url, body, ...linesOf(headers)].every((text) => text.search(unsafe) < 0);
 }
@@ -747,8 +726,8 @@ function curl(request) {
   return line.join(" ");
 }
 
-// Headers that curl and browsers send themselves, or that mean nothing to the service, and those that
-// only browsers send.
+// Headers that curl and browsers send themselves, or that mean nothing to the service, and those
+// that only browsers send.
 const ownHeaders =
   /^(Accept.*|Cache-Control|Connection|Content-Length|Expect|Host|Pragma|Priority|Referer|Sec-.*|Transfer-Encoding|User-Agent)$/;
 const browserHeaders = /^(Cookie|Dnt|Origin)$/;
@@ -761,8 +740,8 @@ function isKeyed(path, headers, status, fault) {
   return hasKey && isAccepted && /^\/v1(\/|\?|$)/.test(path);
 }
 
-// quote quotes a text for sh, dash, bash, zsh and fish. In single quotes, fish takes \' for a quote. So
-// each quote and each backslash is outside of the quotes, behind a backslash.
+// quote quotes a text for sh, dash, bash, zsh and fish. Each quote and each backslash is outside of
+// the quotes, behind a backslash: fish takes \' within quotes for a quote.
 function quote(text) {
   return `'${text.replace(/['\\]/g, (char) => `'\\${char}'`)}'`;
 }
@@ -800,20 +779,10 @@ function set(element, property, value) {
   }
 }
 
-// setChildren gives an element new content, unless it is the same.
-function setChildren(element, ...content) {
-  const wanted = element.cloneNode();
-  wanted.append(...content);
-  if (!wanted.isEqualNode(element)) {
-    element.replaceChildren(...wanted.childNodes);
-  }
-}
-
 function drawFrame() {
   const { key, keyError, since, trouble } = state;
   const hadFocus = page.keyForm.contains(document.activeElement);
-  const isTried = key !== "" && (since !== "" || trouble !== "");
-  const isReady = isTried || (key !== "" && !hadFocus); // a key that was typed may be wrong
+  const isReady = Boolean(key && (since || trouble || !hadFocus)); // a typed key may be wrong
   page.keyForm.hidden = isReady;
   page.desk.hidden = !isReady;
   page.reset.hidden = !isReady;
@@ -846,8 +815,10 @@ function drawSign() {
     effect = isSet ? "New requests are answered as usual." : "Requests are answered as usual.";
   }
   set(page.sign, "className", `line ${look}`);
-  set(page.headline, "className", isList(fault) ? "long" : "");
-  setChildren(page.headline, ...headline);
+  const wanted = make("h2", { id: "headline" }, ...headline);
+  if (!wanted.isEqualNode(page.headline)) {
+    page.headline.replaceChildren(...wanted.childNodes);
+  }
   set(page.effect, "textContent", effect);
   if (!isSet && document.activeElement === page.end) {
     page.sign.focus(); // as a hidden button loses the focus
@@ -863,8 +834,8 @@ function drawSign() {
   set(page.mark, "src", icons[look]);
 }
 
-// headlineOf returns a fault in short, as parts of the headline. Those of a list are its codes: those
-// that are done, the next one, and those to come. Of a long list, it is the part around the next one.
+// headlineOf returns a fault in short, as parts of the headline. A list shows which codes are done,
+// and which is next. Of a long one, it is the part around the next one.
 function headlineOf(fault) {
   const { code, times, applied } = fault;
   const on = fault.operation ? ` on ${fault.operation}` : "";
@@ -916,18 +887,16 @@ function icon(name) {
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="white">',
     `<rect width="32" height="32" rx="8" fill="${colors.getPropertyValue(name)}"/>`,
     '<ellipse cx="16" cy="21" rx="6.5" ry="5.5"/>',
-    '<circle cx="7.5" cy="14.5" r="2.8"/>',
-    '<circle cx="12.7" cy="9" r="3"/>',
-    '<circle cx="19.3" cy="9" r="3"/>',
-    '<circle cx="24.5" cy="14.5" r="2.8"/>',
+    '<circle cx="7.5" cy="14.5" r="2.8"/><circle cx="24.5" cy="14.5" r="2.8"/>',
+    '<circle cx="12.7" cy="9" r="3"/><circle cx="19.3" cy="9" r="3"/>',
     "</svg>",
   ];
   return `data:image/svg+xml,${encodeURIComponent(svg.join(""))}`;
 }
 
 const presetButtons = faults.map((preset) => {
-  const button = make("button", { type: "button" }, make("b", {}, preset.title), preset.hint);
-  button.addEventListener("click", () => setPreset(preset));
+  const properties = { type: "button", onclick: () => setPreset(preset) };
+  const button = make("button", properties, make("b", {}, preset.title), preset.hint);
   (skipping.includes(preset) ? page.skipping : page.performing).append(button);
   return button;
 });
@@ -1103,8 +1072,7 @@ function drawGone() {
 // detailsOf returns what the pane shows of a request.
 function detailsOf(request) {
   const { id, time, method, url, headers, body, seconds, error, ignored, again } = request;
-  const close = make("button", { type: "button", className: "close", ariaLabel: "Close" }, "×");
-  close.addEventListener("click", closePane);
+  const closing = { type: "button", className: "close", ariaLabel: "Close", onclick: closePane };
   const isUnread = body === "" && (headers["Content-Length"] > 0 || headers["Transfer-Encoding"]);
   return [
     make(
@@ -1112,7 +1080,7 @@ function detailsOf(request) {
       { className: "head line" },
       make("h2", { id: "paneTitle" }, request.operation || "Request"),
       make("span", { className: `status ${toneOf(request)}` }, request.outcome),
-      close,
+      make("button", closing, "×"),
     ),
     make("pre", {}, `${method} ${reveal(url)}`),
     facts([
@@ -1178,29 +1146,28 @@ function answerOf({ answer, answerHeaders }) {
   return answerHeaders["Content-Type"] === "application/json" ? indent(text) : text;
 }
 
-// repeaterOf returns the buttons that send a request again and that copy the line for a shell, as far
-// as they would send the same.
+// repeaterOf returns the buttons that send a request again and that copy the line for a shell, as
+// far as they would send the same.
 function repeaterOf(request, isUnread) {
   const line = curl(request);
   const text = make("pre", { hidden: true }, reveal(line));
+  const buttons = make("p", { className: "line" });
+  let note = "A browser cannot send this request.";
   if (!isCopyable(request)) {
     text.hidden = false;
-    const why = "As a line for curl, not to be copied: it cannot have each byte that was sent.";
-    return [make("p", { className: "quiet" }, why), text];
+    note = "As a line for curl, not to be copied: it cannot have each byte that was sent.";
+    return [make("p", { className: "quiet" }, note), text];
   }
-  const copier = make("button", { type: "button" }, "Copy as curl");
-  copier.addEventListener("click", () => copy(line, text));
-  if (isUnread || !sendable(request)) {
-    const note = isUnread ? "without the body" : "A browser cannot send this request.";
-    return [
-      make("p", { className: "line" }, copier, make("span", { className: "quiet" }, note)),
-      text,
-    ];
+  if (isUnread) {
+    note = "Without the body, which was not kept.";
+  } else if (sendable(request)) {
+    note = page.sendNote.textContent;
+    buttons.append(make("button", { type: "button", onclick: () => send(request) }, "Send"));
   }
-  const sender = make("button", { type: "button" }, "Send");
-  sender.addEventListener("click", () => send(request));
-  const note = make("p", { className: "quiet" }, page.sendNote.textContent);
-  return [make("p", { className: "line" }, sender, copier), note, text];
+  buttons.append(
+    make("button", { type: "button", onclick: () => copy(line, text) }, "Copy as curl"),
+  );
+  return [buttons, make("p", { className: "quiet" }, note), text];
 }
 
 function drawPets() {
@@ -1208,10 +1175,11 @@ function drawPets() {
   const count = hasMorePets ? `${number(petCount)} so far` : lastOf(pets.length, petCount);
   set(page.petCount, "textContent", count);
   page.petTable.hidden = pets.length === 0;
-  const newestFirst = pets.toReversed().map(({ id, name, categoryId, status = "–" }) => {
-    const texts = [id, name, categoryId, status];
-    return make("tr", {}, ...texts.map((text) => cut("", text, "td")));
-  });
+  const newestFirst = pets
+    .toReversed()
+    .map(({ id, name, categoryId, status = "–" }) =>
+      make("tr", {}, ...[id, name, categoryId, status].map((text) => cut("", text, "td"))),
+    );
   page.petRows.replaceChildren(...newestFirst);
 }
 
@@ -1256,11 +1224,9 @@ function closePane() {
 }
 
 page.list.addEventListener("click", ({ target }) => {
-  const row = target.closest("[id^=request]");
-  if (row) {
-    select(state.visible.find((request) => rowOf(request) === row));
-    page.pane.scrollIntoView({ block: "nearest" });
-  }
+  const row = target.closest(".row");
+  select(state.visible.find((request) => rowOf(request) === row));
+  page.pane.scrollIntoView({ block: "nearest" });
 });
 
 // A row that has flashed does not do so again when a filter has hidden it.
@@ -1305,6 +1271,7 @@ page.list.addEventListener("scroll", () => {
 
 new ResizeObserver(() => {
   follow();
+  showSelected();
   drawNews();
 }).observe(page.list);
 
@@ -1337,8 +1304,7 @@ page.keyForm.addEventListener("submit", (event) => {
 page.end.addEventListener("click", endFault);
 page.add.addEventListener("click", addPet);
 page.clear.addEventListener("click", () => {
-  const consequence = "They are removed for everybody who reads them. The fault and the pets stay.";
-  ask("Clear the requests?", consequence, "Clear", clearRequests);
+  ask("Clear the requests?", "They are removed for all who read them.", "Clear", clearRequests);
 });
 page.reset.addEventListener("click", () => {
   const consequence =
