@@ -20,10 +20,9 @@ const maxAnswer = 1000;
 const pageSize = 100;
 const maxPages = 10;
 
-// How many requests that the page has sent may wait at a time. All tabs share six connections.
+// How many requests that the page has sent may wait at a time, as the connections of a browser are
+// few, and how many codes of a list the sign shows.
 const maxSending = 2;
-
-// How many codes of a list the sign shows.
 const maxCodes = 8;
 
 // The presets, which are also the codes with a name. The result says what a code does. A code that
@@ -339,7 +338,7 @@ function setTyped() {
   act(async () => {
     await setFault(parameters);
     if (page.another.contains(document.activeElement)) {
-      page.anotherTitle.focus(); // as a closed field loses the focus
+      page.anotherTitle.focus(); // as what is hidden loses the focus
     }
     page.another.open = false;
   });
@@ -535,7 +534,7 @@ function newRequest(entry, earlier) {
     ...entry,
     answerHeaders,
     ignored: ignored.join(", "),
-    client: /^Mozilla\//.test(agent) ? "browser" : agent.split(" ")[0],
+    client: agent.startsWith("Mozilla/") ? "browser" : agent,
     isHalf,
     outcome: status === 0 ? "no answer" : `${status}${isHalf ? ", half" : ""}`,
     hasFailed: status === 0 || status >= 400 || isHalf,
@@ -821,7 +820,7 @@ function drawSign() {
   }
   set(page.effect, "textContent", effect);
   if (!isSet && document.activeElement === page.end) {
-    page.sign.focus(); // as a hidden button loses the focus
+    page.sign.focus(); // as what is hidden loses the focus
   }
   page.end.hidden = !isSet;
   page.counts.hidden = !isSet;
@@ -1006,6 +1005,9 @@ function drawList() {
   page.list.hidden = isEmpty;
   page.columns.hidden = isEmpty;
   page.none.hidden = !isEmpty || hasNone;
+  if (!isEmpty && page.first.contains(document.activeElement)) {
+    page.list.focus(); // as what is hidden loses the focus
+  }
   page.first.hidden = !hasNone || !since || trouble !== "";
   const isFiltered = visible.length < requests.length;
   const count = `${number(visible.length)} of ${number(requests.length)}`;
@@ -1013,7 +1015,7 @@ function drawList() {
   follow();
 }
 
-// lastOf says how many the page knows of all.
+// lastOf says how many are known of all.
 function lastOf(known, total) {
   return known < total ? `the last ${number(known)} of ${number(total)}` : number(known);
 }
@@ -1089,7 +1091,7 @@ function detailsOf(request) {
       ["Error", request.effect ? "" : error],
       ["Ignored", ignored],
       ["Again", again !== undefined && `${duration(again)} after an equal request`],
-      ["Client", headers["User-Agent"] ?? "not named"],
+      ["Client", request.client || "not named"],
       ["Arrived", `${clock.format(new Date(time))}, as request ${number(id)}`],
       ["Took", `${duration(seconds)} until the answer was ready`],
     ]),
