@@ -29,7 +29,7 @@ const maxCodes = 8;
 // is not here is shown by its name.
 const skipping = [
   { code: "503", title: "503", hint: "unavailable" },
-  { code: "429", title: "429", hint: "too many requests" },
+  { code: "429", title: "429", hint: "rate limit" },
   { code: "hangup", title: "Hang up", hint: "connection closed", result: "the connection closes" },
   { code: "rst", title: "TCP reset", hint: "connection reset", result: "the connection is reset" },
 ];

@@ -843,6 +843,7 @@ func testPicture(p *page) {
 	}
 	p.start("GET /v1/pets?status=available", "", "User-Agent: admin/1.4", "Prefer: delay=30")
 	p.see("#counts", "3 of 9", "#petCount", "3", "#list", "waiting")
+	p.equal("document.getAnimations().length", 0)
 	p.click("no answer")
 	p.see("#pane", "which the client did not get")
 	p.eval("base.textContent = 'http://127.0.0.1:8080/v1'; document.activeElement.blur()")
