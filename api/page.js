@@ -825,7 +825,7 @@ function drawSign() {
   page.end.hidden = !isSet;
   page.counts.hidden = !isSet;
   if (isSet) {
-    drawCounts();
+    drawCounts(fault);
   }
   const title = page.headline.textContent;
   set(document, "title", look === "calm" ? "Petstore" : `${title} – Petstore`);
@@ -857,8 +857,7 @@ function headlineOf(fault) {
   ];
 }
 
-function drawCounts() {
-  const { fault } = state;
+function drawCounts(fault) {
   const { skip = 0, matched, applied, held } = fault;
   const left = remaining(fault);
   let hit = `of ${number(matched)} ${nounOf(fault, matched)} hit`;
