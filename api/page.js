@@ -106,7 +106,7 @@ const views = [
   { draw: drawPane, shows: ["selected"] },
   { draw: drawGone, shows: ["requests", "selected"] },
   { draw: drawNews, shows: ["visible", "isFollowing"] },
-  { draw: drawPets, shows: ["pets", "petCount", "hasMorePets"] },
+  { draw: drawPets, shows: ["since", "pets", "petCount", "hasMorePets"] },
   { draw: drawNotice, shows: ["notice", "isError"] },
 ];
 
@@ -1010,7 +1010,7 @@ function drawList() {
   page.first.hidden = !hasNone || !since || trouble !== "";
   const isFiltered = visible.length < requests.length;
   const count = `${number(visible.length)} of ${number(requests.length)}`;
-  set(page.known, "textContent", isFiltered ? count : lastOf(requests.length, total));
+  set(page.known, "textContent", isFiltered ? count : since && lastOf(requests.length, total));
   follow();
 }
 
@@ -1172,9 +1172,9 @@ function repeaterOf(request, isUnread) {
 }
 
 function drawPets() {
-  const { pets, petCount, hasMorePets } = state;
+  const { since, pets, petCount, hasMorePets } = state;
   const count = hasMorePets ? `${number(petCount)} so far` : lastOf(pets.length, petCount);
-  set(page.petCount, "textContent", count);
+  set(page.petCount, "textContent", since && count);
   page.petTable.hidden = pets.length === 0;
   const newestFirst = pets
     .toReversed()
