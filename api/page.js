@@ -839,8 +839,8 @@ function headlineOf(fault) {
   const { code, times, applied } = fault;
   const on = fault.operation ? ` on ${fault.operation}` : "";
   if (!isList(fault)) {
-    const often = times === 1 ? "once" : times ? `${number(times)} times` : "every time";
-    return [`${code ? titleOf(code) : slowness(fault)} ${often}${on}`];
+    const often = times === 1 ? " once" : times ? `, ${number(times)} times` : " every time";
+    return [`${code ? titleOf(code) : slowness(fault)}${often}${on}`];
   }
   const codes = code.split(",").map((one, i) => {
     const tag = i < applied ? "s" : i === applied ? "strong" : "span";

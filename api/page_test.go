@@ -200,7 +200,7 @@ func testAnotherFault(p *page) {
 	p.want("GET /v1/pets", "", 500)
 	p.want("POST /v1/pets", "{}", 400)
 	p.send("PUT /__admin/fault?code=503&times=7&operation=getPet&answer-delay=0.1", "")
-	p.see("#headline", "503 7 times on getPet", "#effect", "waits 0.1 s")
+	p.see("#headline", "503, 7 times on getPet", "#effect", "waits 0.1 s")
 	p.equal("$$('[aria-current=true]').length + $('[name=operation]:checked').value", "0listPets")
 
 	// A list keeps its codes. The sign fits into a narrow window.
@@ -236,7 +236,7 @@ func testAnotherFault(p *page) {
 	// A fault that is used up may still hold requests.
 	p.fill("Skip", "", "Delay", "30")
 	p.click("Set this fault")
-	p.see("#headline", "503 2 times", "#effect", "waits 30 s")
+	p.see("#headline", "503, 2 times", "#effect", "waits 30 s")
 	p.start("GET /v1/pets", "")
 	client := p.start("GET /v1/pets", "")
 	p.see("#sign.calm #counts", "2 held now")
