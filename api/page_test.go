@@ -673,7 +673,7 @@ func testReset(p *page) {
 		p.equal("held", 1) // readings do not overlap
 		p.eval("release()")
 		p.see("#pane", "getPet 404", ".gone", "no longer in the list")
-		p.equal("selected() + shown('#notice')", "")
+		p.equal("selected()", "")
 		p.rows("GET 404 /v1/pets/2", "GET 404 /v1/pets/3", "GET 404 /v1/pets/4",
 			"GET 404 /v1/pets/5", "GET 404 /v1/pets/6")
 	}
