@@ -442,6 +442,9 @@ func testSend(p *page) {
 	p.see("#notice", "This browser got a 200.")
 	p.rows("GET 200 /v1/pets")
 	p.equal("flashes + ' ' + $('#list .client').textContent", "1 browser")
+	p.equal("document.activeElement.id", "list") // as the button is hidden now
+	p.click("GET 200")
+	p.see("#pane", "Cache-Control no-cache")
 	p.click("503")
 	p.see("#headline", "503 once")
 	p.click("Add a pet")
