@@ -66,11 +66,11 @@ func requireKey(key string, h http.Header, r *http.Request) error {
 // bearerToken returns the Bearer credential of a request, or "" if it does not
 // have exactly one Authorization header with such a credential.
 func bearerToken(r *http.Request) string {
-	headers := r.Header["Authorization"]
-	if len(headers) != 1 {
+	values := r.Header["Authorization"]
+	if len(values) != 1 {
 		return ""
 	}
-	scheme, token, _ := strings.Cut(headers[0], " ")
+	scheme, token, _ := strings.Cut(values[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") { // RFC 9110, section 11.1
 		return ""
 	}

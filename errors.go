@@ -142,8 +142,8 @@ type fault struct {
 	standing           *standingFault // where the fault comes from; nil for Prefer
 }
 
-// faultParameters are the parameters that both kinds of fault have, as texts.
-// They are empty if they were not given.
+// faultParameters are the parameters that Prefer and standing faults share, as
+// strings. They are empty if they were not given.
 type faultParameters struct {
 	// Code is a status from 400 to 599, or the code of one of faultKinds. For a
 	// standing fault, it may be a list, separated by commas.
@@ -167,10 +167,10 @@ const (
 // faultKind is what a code does to a request.
 type faultKind struct {
 	code string
-	// skips means that the operation is not performed, and that no answer is sent
-	// unless there is a status.
+	// skips means that the operation is not performed, and that no answer is sent.
 	skips bool
-	// status is that of the simulated Error, or 0 if there is none.
+	// status is that of the simulated Error, which is sent in place of performing the
+	// operation, or 0 if there is none.
 	status int
 	// alter, if it is not nil, changes the answer before it is recorded. A status
 	// of 0 drops the answer.
@@ -181,7 +181,7 @@ type faultKind struct {
 	send func(x *exchange, body []byte)
 }
 
-// faultKinds has the codes that are not a status.
+// faultKinds lists the codes that are not a status.
 var faultKinds = []faultKind{
 	{code: "hangup", skips: true},                             // closes the connection
 	{code: "rst", skips: true, send: resetConnection},         // resets the connection (TCP RST)
@@ -205,7 +205,7 @@ func parseFaultKind(code string) (faultKind, error) {
 	if err != nil {
 		return faultKind{}, invalid(codeInvalidParameter, "code", code, "a status from 400 to 599, "+orList(codes))
 	}
-	return faultKind{skips: true, status: int(status)}, nil
+	return faultKind{status: int(status)}, nil
 }
 
 // drop drops the answer.
@@ -239,7 +239,7 @@ func sendHalf(x *exchange, body []byte) {
 	x.writeNow(body[:len(body)/2])
 }
 
-// stall sends half of the body, and lets the client wait for the rest before
+// stall sends half of the body, and makes the client wait for the rest before
 // the connection is closed.
 func stall(x *exchange, body []byte) {
 	sendHalf(x, body)
@@ -302,13 +302,13 @@ var preferences = []string{"code", "delay", "answer-delay", "retry-after"}
 // and the sorted names of the preferences that it does not know (RFC 7240,
 // section 2). Commas or semicolons separate preferences, also within quotes, so a
 // code cannot be a list. The first preference of a name wins.
-func parsePrefer(headers []string) (f fault, ignored []string, err error) {
-	if len(headers) == 0 {
-		return fault{}, nil, nil
+func parsePrefer(values []string) (f fault, ignored []string, err error) {
+	if len(values) == 0 {
+		return fault{}, nil, nil // as for most requests, without an allocation
 	}
 	given := &parameters{Values: url.Values{}}
 	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
-	for _, preference := range strings.FieldsFunc(strings.Join(headers, ","), isSeparator) {
+	for _, preference := range strings.FieldsFunc(strings.Join(values, ","), isSeparator) {
 		name, value, _ := strings.Cut(preference, "=")
 		name = strings.ToLower(strings.Trim(name, " \t"))
 		if name != "" && !given.Has(name) {
@@ -328,14 +328,14 @@ func asksForFault(given *parameters) bool {
 	return given.Has("code") || given.Has("delay") || given.Has("answer-delay")
 }
 
-// parseFaults parses the parameters that both kinds of fault have. It returns
-// their texts, and one fault for each code of the list, or one if there is no
-// code. Only a fault with a status has the Retry-After.
+// parseFaults parses the parameters that Prefer and standing faults share. It
+// returns them as strings, and one fault for each code of the list, or one if
+// there is no code. Only a fault with a status has the Retry-After.
 func parseFaults(given *parameters) (all faultParameters, faults []fault) {
 	var f fault
 	f.Delay, f.delay = given.seconds("delay")
 	f.AnswerDelay, f.answerDelay = given.seconds("answer-delay")
-	all = f.faultParameters // f gets its code and its Retry-After below
+	all = f.faultParameters // f is the template: each code below gets a copy
 	if given.Has("retry-after") {
 		all.RetryAfter = strconv.FormatInt(given.integer("retry-after", 0, maxRetryAfter), 10)
 	}

@@ -182,7 +182,7 @@ func refuse(x *exchange, allowed []string) error {
 type exchange struct {
 	service *service
 	world   *world
-	route   route // the zero route if none matches
+	route   route // without a pattern if none matches
 	w       http.ResponseWriter
 	r       *http.Request
 	arrived time.Time  // when the headers of the request had arrived
@@ -193,7 +193,7 @@ type exchange struct {
 	waited  *received  // what startWait was called with, or nil if the request has no delay
 }
 
-// answer is the answer to a request, apart from its headers.
+// answer is the answer to a request, apart from its other headers.
 type answer struct {
 	status      int // 0 if the connection is closed without an answer
 	contentType string
@@ -246,7 +246,7 @@ func (x *exchange) serve() (a answer, err error) {
 
 	h := x.w.Header()
 	allowOrigins(h, x.r)
-	if x.r.Method == "OPTIONS" { // taken for a preflight, which carries no key
+	if x.r.Method == "OPTIONS" { // treated as a preflight, which carries no key
 		allowPreflight(h)
 		return answer{status: 204}, nil
 	}
@@ -264,9 +264,12 @@ func (x *exchange) serve() (a answer, err error) {
 		if err := x.beforeOperation(); err != nil {
 			return answer{}, err
 		}
-		if x.fault.kind.skips { // and has no status either: the connection is closed
-			return answer{}, nil
+		if x.fault.kind.skips {
+			return answer{}, nil // a status of 0: the connection is closed
 		}
+	}
+	if x.route.pattern == "" {
+		return x.route.do(x) // reports the path or the method
 	}
 	if err := x.parseQuery(); err != nil {
 		return answer{}, err
@@ -313,8 +316,9 @@ func (x *exchange) isObserver() bool {
 }
 
 // isRecorded reports whether the request goes into the journal. Observers,
-// preflights and requests for the service itself do not, so that observing the
-// service does not disturb the record.
+// preflights, everything under /__admin and what a route outside /v1 answers do
+// not, so that observing the service does not disturb the record. A request that
+// no route matches does, as its client may have a wrong base URL.
 func (x *exchange) isRecorded() bool {
 	given := x.r.URL.Path
 	isOwn := isUnder(given, "/__admin") || x.route.pattern != "" && !isUnder(given, "/v1")
@@ -440,7 +444,7 @@ func (x *exchange) chooseFault() error {
 // meant as a PUT fails.
 func (x *exchange) parseQuery() error {
 	rt := x.route
-	if x.r.URL.RawQuery == "" || rt.pattern == "" { // without a route, refuse reports the path or the method
+	if x.r.URL.RawQuery == "" {
 		return nil
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
@@ -519,26 +523,24 @@ func (p *parameters) choice(name string, allowed []string) string {
 	return word
 }
 
-// maxNumber is the length of the longest text of a number that is kept as given.
-const maxNumber = 32
-
 // seconds returns a duration that is given as a number of seconds from 0 to
 // maxWait, with its text, or 0 and "" if it is not given.
 func (p *parameters) seconds(name string) (text string, d time.Duration) {
 	if !p.Has(name) {
 		return "", 0
 	}
+	const maxText = 32 // bytes; the journal keeps the text, and does not count it
 	text = p.Get(name)
-	seconds, err := strconv.ParseFloat(text, 64)
+	n, err := strconv.ParseFloat(text, 64)
 	isPlain := strings.Trim(text, "0123456789.") == "" // ParseFloat accepts signs, exponents and Inf, too
-	if err != nil || !isPlain || seconds > maxWait.Seconds() {
+	if err != nil || !isPlain || n > maxWait.Seconds() {
 		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
 		p.keep(invalid(codeInvalidParameter, name, text, allowed))
 	}
-	if len(text) > maxNumber {
-		p.keep(invalid(codeInvalidParameter, name, text, fmt.Sprintf("at most %d characters long", maxNumber)))
+	if len(text) > maxText {
+		p.keep(invalid(codeInvalidParameter, name, text, fmt.Sprintf("at most %d characters long", maxText)))
 	}
-	return text, time.Duration(seconds * float64(time.Second))
+	return text, time.Duration(n * float64(time.Second))
 }
 
 // checkBody returns a 400 for a body under /__admin that its route does not take,
@@ -546,10 +548,7 @@ func (p *parameters) seconds(name string) (text string, d time.Duration) {
 // ignored.
 func (x *exchange) checkBody() error {
 	rt := x.route
-	if rt.pattern == "" || rt.takesBody { // without a route, refuse reports the path or the method
-		return nil
-	}
-	if len(x.body) == 0 || !isUnder(x.r.URL.Path, "/__admin") {
+	if rt.takesBody || len(x.body) == 0 || !isUnder(x.r.URL.Path, "/__admin") {
 		return nil
 	}
 	hint := "it has no parameters"

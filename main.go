@@ -29,8 +29,8 @@ import (
 const version = "1.0.0"
 
 func main() {
-	// Otherwise a write to standard error would end the process after its reader
-	// has closed it.
+	// Without this, a write to standard output or standard error would end the
+	// process after the reader of that pipe has gone.
 	signal.Ignore(syscall.SIGPIPE)
 	// The first signal stops the service, and the second ends the process.
 	// signal.NotifyContext cannot do that: its stop function would restore how the
@@ -111,7 +111,7 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	root := rootURL(ln.Addr())
 	if key == "" {
 		key = newKey()
-		fmt.Fprintf(stderr, randomKeyNotice, key, root, root, key)
+		fmt.Fprintf(stderr, randomKeyNotice, key, root)
 	} else if opts.log {
 		fmt.Fprintf(stderr, "a page for browsers is at %s/\n", root)
 	}
@@ -122,8 +122,8 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 // the part of a link after the #.
 const randomKeyNotice = `PETSTORE_API_KEY is empty or not set, so this run has a key of its own:
 
-    curl -H 'Authorization: Bearer %s' '%s/v1/pets'
-    %s/#key=%s
+    curl -H 'Authorization: Bearer %[1]s' '%[2]s/v1/pets'
+    %[2]s/#key=%[1]s
 
 `
 
@@ -154,8 +154,8 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 		opts.seed = name
 		return nil
 	})
-	flags.Func("latency", "delay each request under /v1 that has the key by this `duration`, up to 30s;\n"+
-		"a Petstore-Observer header exempts a request",
+	flags.Func("latency", fmt.Sprintf("delay each request under /v1 that has the key by this `duration`, up to %v;\n"+
+		"a Petstore-Observer header exempts a request", maxWait),
 		func(text string) (err error) {
 			opts.latency, err = parseLatency(text)
 			return err
@@ -247,9 +247,9 @@ func isTerminal(w io.Writer) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// memoryLimit is the soft memory limit, in bytes: near it, the garbage collector
-// runs more often than GOGC says. A full store stays below it.
-const memoryLimit = 456 << 20
+// memoryLimit is the soft memory limit: near it, the garbage collector runs more
+// often than GOGC says. A full store and a full journal stay below it.
+const memoryLimit = maxStoreSize + 200<<20 // bytes
 
 // gcPercent is the GOGC of the service. Compared with the default of 100, it
 // saves 10 to 30 % of the CPU time of a request. The memory limit bounds the
@@ -268,8 +268,8 @@ func limitMemory(getenv func(string) string) {
 
 const maxSeed = 128 << 20 // bytes of JSON
 
-// readSeedFile returns a store with the pets in a file, or an empty one if there
-// is no name. It does not read the rest of a file that is too large.
+// readSeedFile returns a store with the pets in a file, or an empty one if name is
+// empty. It does not read the rest of a file that is too large.
 func readSeedFile(name string) (*store, error) {
 	if name == "" {
 		return newStore(), nil
@@ -393,17 +393,17 @@ func closeSpareConnections(srv *http.Server) {
 	})
 }
 
-// newServer returns an HTTP server for s, with time limits for slow clients.
+// newServer returns an HTTP server for s, with timeouts for slow clients.
 func newServer(s *service) *http.Server {
+	const readTimeout = 15 * time.Second // for the headers and the body
 	return &http.Server{
 		Handler:           s.handler(),
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second, // for the headers and the body
-		// After the headers, the body may take 15 s, -latency, delay and
-		// answer-delay 30 s each, and a drip 9 s. A stall waits after its last
-		// write.
-		WriteTimeout:   2 * time.Minute,
+		ReadTimeout:       readTimeout,
+		// The time for a body, -latency, a delay, an answer-delay and a drip, and some
+		// seconds to spare. A stall waits after its last write.
+		WriteTimeout:   readTimeout + 3*maxWait + (dripPieces-1)*dripInterval + 6*time.Second,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 60 << 10, // 64 KiB with the 4 KiB that net/http adds
 		// net/http would answer OPTIONS * itself.

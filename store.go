@@ -72,7 +72,7 @@ type object struct {
 }
 
 // parseObject parses the JSON object of a pet. The last of several members with
-// the same name wins, as in encoding/json. what names the text in errors.
+// the same name wins, as in encoding/json. Errors call the text what.
 func parseObject(what string, text []byte) (*object, error) {
 	if !utf8.Valid(text) {
 		return nil, badRequest(codeInvalidBody, what+" is not valid UTF-8")
@@ -146,8 +146,8 @@ func parsePet(o *object) NewPet {
 	return p
 }
 
-// parseJSON parses text into v. In errors, what names the text, and allowed
-// describes the JSON that it must be.
+// parseJSON parses text into v. Errors call the text what, and say that it must be
+// allowed.
 func parseJSON(what string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
 	trimmed := bytes.TrimSpace(text)
@@ -182,7 +182,7 @@ type storedPet struct {
 }
 
 // The size of a store is bounded. The size of a pet is the length of its JSON
-// and petCost, an estimate of what the map and the slices need for it.
+// plus petCost, an estimate of what the map and the slices need for it.
 const (
 	maxStoreSize = 256 << 20 // bytes
 	petCost      = 128       // bytes
@@ -193,7 +193,7 @@ type store struct {
 	mu sync.RWMutex // guards the fields below
 
 	pets map[int64]*storedPet // by id
-	// ordered has the pets of each status, and under "" all pets, in ascending
+	// ordered holds the pets of each status, and under "" all pets, in ascending
 	// order of id. Once readSeed has returned, its slices are only appended to, so
 	// that list can return a part of one. To remove a pet, replace the slice.
 	ordered map[PetStatus][]*storedPet
@@ -332,8 +332,8 @@ type entry struct {
 	// Headers are those of the request, in the map of net/http. See readable.
 	Headers headers `json:"headers"`
 	// Body is empty if there was none, or if it was not read to its end: because
-	// the key was wrong, or the body too large, too late or cut short. Here and in
-	// Answer, bytes that are not UTF-8 become U+FFFD.
+	// the key was missing or wrong, or the body too large, too late or cut short.
+	// Here and in Answer, bytes that are not UTF-8 become U+FFFD.
 	Body string `json:"body"`
 	// Status is that of the answer, or 0 if no answer was sent.
 	Status int `json:"status"`
@@ -350,7 +350,7 @@ type entry struct {
 	Error string `json:"error,omitempty"`
 	// Fault is the fault that was applied, or nil.
 	Fault *faultParameters `json:"fault,omitempty"`
-	// Ignored has the unknown names, which were ignored: sorted preferences of
+	// Ignored lists the unknown names, which were ignored: sorted preferences of
 	// Prefer, then sorted query parameters, then sorted members of the body. The
 	// last two are missing if the operation was skipped.
 	Ignored []string `json:"ignored,omitempty"`
@@ -359,7 +359,7 @@ type entry struct {
 	host             string
 	transferEncoding []string
 
-	size int // what the entry counts for maxJournalSize
+	size int // what the entry counts toward maxJournalSize
 }
 
 // readable returns the entry with all headers of the request, and with the key
@@ -400,7 +400,7 @@ func (h headers) MarshalJSON() ([]byte, error) {
 	return encodeJSON(joined), nil
 }
 
-// size returns what the headers count for maxJournalSize.
+// size returns what the headers count toward maxJournalSize.
 func (h headers) size() int {
 	size := 0
 	for name, values := range h {
