@@ -360,6 +360,9 @@ func TestConcurrentCreates(t *testing.T) {
 			w := call(h, "POST", "/v1/pets", `{"name":"`+name+`","categoryId":1,"status":"sold"}`)
 			again := call(h, "GET", w.Header().Get("Location"), "")
 			got := w.Body.String()
+			if list := call(h, "GET", "/v1/pets?status=sold", ""); list.Code != 200 {
+				t.Errorf("a list among creates: got %d %s", list.Code, list.Body)
+			}
 			if w.Code != 201 || !strings.Contains(got, name) || again.Body.String() != got {
 				t.Errorf("create %s: got %d %s, and then %s", name, w.Code, got, again.Body)
 			}

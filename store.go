@@ -208,10 +208,9 @@ func newStore() *store {
 	}
 }
 
-// clone returns another store with the same pets.
+// clone returns another store with the same pets. It takes no lock, as s is a seed,
+// which is not modified.
 func (s *store) clone() *store {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
 	c := &store{
 		pets:    maps.Clone(s.pets),
 		ordered: map[PetStatus][]*storedPet{},
