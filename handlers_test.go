@@ -2553,7 +2553,7 @@ func TestReferenceCommands(t *testing.T) {
 	if exec.Command("curl", "--version").Run() != nil {
 		t.Skip("there is no curl")
 	}
-	script := strings.Replace(codeBlocks(readFile(t, "api/reference.md"), "sh")[0], "go build\n", "", 1)
+	script := strings.Replace(codeBlocks(readFile(t, "api/reference.md"), "sh")[0], "go build", "true", 1)
 	other := command{key: "test"}.start(t)
 	other.do(t, "POST /v1/pets", newRex)
 	for _, tt := range []struct {
