@@ -1,5 +1,4 @@
-// This script reads from the service what clients have sent, shows it, sets faults, and is a client
-// itself.
+// This script shows what clients have sent to the service, sets faults, and is a client itself.
 //
 // All that the page knows is in state. The function update changes it, and draws the parts of the
 // page that show what has changed. Clients can send any text, so text is never set as HTML.
@@ -10,10 +9,9 @@ const interval = 500;
 const timeLimit = 5000;
 const noticeTime = 6000;
 
-// The page keeps as many requests as the service does, and the last pets. Of an answer, the service
+// The page keeps as many requests as the service does, and as many pets. Of an answer, the service
 // keeps the first bytes.
-const maxRequests = 1000;
-const maxPets = 1000;
+const maxKept = 1000;
 const maxAnswer = 1000;
 
 // A page of pets, and the most pages that one reading asks for. The next reading goes on.
@@ -104,7 +102,6 @@ const views = [
   { draw: drawList, shows: ["visible", "waiting", "total", "since", "trouble"] },
   { draw: drawSelection, shows: ["visible", "selected"] },
   { draw: drawPane, shows: ["selected"] },
-  { draw: drawGone, shows: ["requests", "selected"] },
   { draw: drawNews, shows: ["visible", "isFollowing"] },
   { draw: drawPets, shows: ["since", "pets", "petCount", "hasMorePets"] },
   { draw: drawNotice, shows: ["notice", "isError"] },
@@ -133,7 +130,6 @@ function update(changes) {
   }
 }
 
-// tell shows a notice to the reader.
 function tell(notice, isError = false) {
   update({ notice, isError });
 }
@@ -171,7 +167,6 @@ async function call(method, path) {
   return text;
 }
 
-// parse parses the JSON of an answer.
 function parse(text, reviver) {
   try {
     return JSON.parse(text, reviver);
@@ -196,7 +191,7 @@ function poll() {
     clearTimeout(nextPoll);
     if (state.key) {
       await read();
-      nextPoll = setTimeout(poll, interval);
+      nextPoll = setTimeout(poll, state.hasMorePets && !state.trouble ? 0 : interval);
     }
   });
   return polling;
@@ -248,7 +243,7 @@ async function readNews() {
     changes.requests = append(requests, journal.requests);
   }
   if (isAnew || newPets.length > 0) {
-    changes.pets = [...pets, ...newPets].slice(-maxPets);
+    changes.pets = [...pets, ...newPets].slice(-maxKept);
     changes.petCount = petCount + newPets.length;
   }
   if (isAnew) {
@@ -344,17 +339,14 @@ function setTyped() {
   });
 }
 
-function endFault() {
-  act(() => call("DELETE", "/__admin/fault"));
-}
-
-function clearRequests() {
-  act(() => call("DELETE", "/__admin/requests"), "The requests are removed.");
-}
-
 function resetAll() {
-  act(() => call("POST", "/__admin/reset"), "All is reset.");
-  page.faultForm.reset();
+  act(async () => {
+    await call("POST", "/__admin/reset");
+    page.faultForm.reset();
+    page.filter.value = "";
+    added = 0;
+    update({ filter: "", selected: null });
+  }, "All is reset.");
 }
 
 // ask runs an action when the reader has confirmed it.
@@ -398,8 +390,11 @@ let added = 0;
 
 function addPet() {
   const headers = { ...example.headers, "Content-Type": "application/json" };
-  const body = JSON.stringify(samples[added++ % samples.length]);
-  send({ ...example, method: "POST", headers, body });
+  const sample = { ...samples[added % samples.length] };
+  if (++added > samples.length) {
+    sample.name += ` ${added}`; // or it would be "again" after a failure
+  }
+  send({ ...example, method: "POST", headers, body: JSON.stringify(sample) });
 }
 
 // The key.
@@ -438,14 +433,9 @@ function enter() {
 
 // Faults in words.
 
-// remaining returns how many requests a fault is still to be applied to.
-function remaining({ times = Infinity, applied }) {
-  return times - applied;
-}
-
 // isActive reports whether a fault stands that is not used up.
-function isActive(fault) {
-  return fault.applied !== undefined && remaining(fault) > 0;
+function isActive({ times = Infinity, applied }) {
+  return applied < times; // which is false for undefined
 }
 
 // isList reports whether a fault has a list of codes. Its times are the length of the list.
@@ -501,7 +491,10 @@ function effectOf(fault, operation = "The operation") {
 
 // nextEffectOf says what a standing fault does to the next request that it is applied to.
 function nextEffectOf(fault) {
-  const { code, applied, operation } = fault;
+  const { code, applied, operation, held } = fault;
+  if (!isActive(fault)) {
+    return `Used up${held ? ", but it still holds requests" : ". Requests are answered as usual"}.`;
+  }
   const next = isList(fault) ? code.split(",")[applied] : code;
   return `${isList(fault) ? "Next: " : ""}${effectOf({ ...fault, code: next }, operation)}`;
 }
@@ -515,13 +508,14 @@ function append(requests, entries) {
   for (const entry of entries) {
     all.push({ ...newRequest(entry, all), isNew: state.since !== "" });
   }
-  return all.slice(-maxRequests);
+  return all.slice(-maxKept);
 }
 
 // newWaiting returns a request that waits, in the form of the others.
 function newWaiting({ time, method, url, operation = "" }) {
-  const text = [method, url, operation, "waiting"].join("\n").toLowerCase();
-  return { time, method, url, outcome: "waiting", isWaiting: true, text };
+  const [outcome, reason] = ["waiting", "held by a delay"];
+  const text = [method, url, operation, outcome, reason].join("\n").toLowerCase();
+  return { time, method, url, outcome, reason, isWaiting: true, text };
 }
 
 // newRequest adds to an entry of the journal what the page says about it, and the text to search.
@@ -529,7 +523,7 @@ function newRequest(entry, earlier) {
   const { method, url, headers, status, seconds, answerHeaders = {}, fault, ignored = [] } = entry;
   const agent = headers["User-Agent"] ?? "";
   const isHalf = status !== 0 && ["truncate", "stall"].includes(fault?.code);
-  const isGradual = ["drip", "stall"].includes(fault?.code); // the answer goes on after the seconds
+  const isGradual = method !== "HEAD" && ["drip", "stall"].includes(fault?.code); // goes on later
   const request = {
     ...entry,
     answerHeaders,
@@ -544,9 +538,10 @@ function newRequest(entry, earlier) {
     again: sinceFailure(entry, earlier),
     took: `${duration(seconds)}${isGradual ? " …" : ""}`,
   };
-  const { operation, outcome, injected, effect, error, body, answer } = request;
-  const texts = [method, url, operation, outcome, injected, effect, error, request.ignored];
-  texts.push(body, answer, ...linesOf(headers), ...linesOf(answerHeaders));
+  const { operation, client, outcome, injected, effect, error, body, answer } = request;
+  const texts = [method, url, operation, client, outcome, injected, effect, error, body, answer];
+  texts.push(request.ignored && `ignored: ${request.ignored}`, request.again && "again");
+  texts.push(...linesOf(headers), ...linesOf(answerHeaders));
   request.text = texts.join("\n").toLowerCase();
   return request;
 }
@@ -561,17 +556,20 @@ function injectedBy(fault, answerHeaders) {
 }
 
 // effectOn says what a fault did to a request. It returns "" if the request has failed for another
-// reason: then its error says what became of it.
-function effectOn(entry) {
-  const { fault, error, status } = entry;
+// reason: then its error says what became of it. A fault that ends lets a request go earlier.
+function effectOn({ method, operation, status, seconds, fault, error }) {
   if (error && (!isStatus(fault.code) || status === 0)) {
     return "";
   }
-  return effectOf(fault, entry.operation);
+  const { code, delay = 0, "answer-delay": answerDelay = 0 } = fault;
+  const isEarly = seconds < Number(delay) + Number(answerDelay);
+  const isAtOnce = method === "HEAD" && code === "drip"; // as there is no body
+  const effect = effectOf(isAtOnce ? { ...fault, code: "" } : fault, operation);
+  return isEarly ? `${effect} It was let go after ${duration(seconds)}.` : effect;
 }
 
-// sinceFailure returns the seconds between a request and the last equal one of the same client, if
-// that one has met a failure that may pass, and had ended before. Otherwise it returns undefined.
+// sinceFailure returns the time between a request and the last equal one of the same client, if
+// that one has met a failure that may pass, and had ended before. Otherwise it returns "".
 function sinceFailure(entry, earlier) {
   const last = earlier.findLast(
     ({ method, url, headers, body }) =>
@@ -582,7 +580,7 @@ function sinceFailure(entry, earlier) {
   );
   const pause = last && (new Date(entry.time) - new Date(last.time)) / 1000;
   const hasEnded = pause + 0.001 > last?.seconds; // as times are whole milliseconds
-  return last?.mayPass && hasEnded ? pause : undefined;
+  return last?.mayPass && hasEnded ? duration(pause) : "";
 }
 
 // isVisible reports whether a request passes the filter. A method and a status are compared as a
@@ -593,7 +591,7 @@ function isVisible({ method, status, text, hasFailed }) {
     if (word === "failed") {
       return hasFailed;
     }
-    if (/^(get|head|post|put|patch|delete)$/.test(word)) {
+    if (/^(connect|delete|get|head|options|patch|post|put|trace)$/.test(word)) {
       return method.toLowerCase() === word;
     }
     return /^[1-5]\d\d$/.test(word) ? String(status) === word : text.includes(word);
@@ -662,14 +660,16 @@ function pathOf(url) {
 }
 
 // replayOf returns what sends a request to this service again.
-function replayOf({ method, url, headers, body = "", status, fault }) {
+function replayOf({ method, url, headers, body = "", status, fault }, key = state.key) {
   const path = pathOf(url).replace(/[^!-~]|#/gu, encodeURIComponent);
   const hasKey = isKeyed(path, headers, status, fault);
   const kept = Object.entries(headers).filter(
     ([name]) => !ownHeaders.test(name) && !(hasKey && name === "Authorization"),
   );
-  const key = hasKey ? [["Authorization", `Bearer ${state.key}`]] : [];
-  return { method, path, headers: [...key, ...kept], body: method === "HEAD" ? "" : body };
+  if (hasKey) {
+    kept.unshift(["Authorization", `Bearer ${key}`]);
+  }
+  return { method, path, headers: kept, body: method === "HEAD" ? "" : body };
 }
 
 // sendable returns what sends a request again from this browser, or null if a browser would refuse
@@ -692,14 +692,9 @@ function sendable(request) {
   }
 }
 
-// isCopyable reports whether the journal has what was sent as it was, and a terminal shows it.
-function isCopyable({ method, url, headers, body = "" }) {
-  return [method, url, body, ...linesOf(headers)].every((text) => text.search(unsafe) < 0);
-}
-
-// curl returns the line that sends a request to this service again.
-function curl(request) {
-  const { method, path, headers, body } = replayOf(request);
+// curl returns the line that sends a request to this service again, with the key or a text for it.
+function curl(request, key = state.key) {
+  const { method, path, headers, body } = replayOf(request, key);
   const line = ["curl -i"];
   if (method === "HEAD") {
     line.push("-I");
@@ -753,11 +748,13 @@ function reveal(text) {
   return text.replace(unsafe, (char) => `⟨U+${char.codePointAt(0).toString(16).padStart(4, "0")}⟩`);
 }
 
-async function copy(line, place) {
+async function copy(request, place) {
+  const line = curl(request);
   try {
     await navigator.clipboard.writeText(line);
     tell("Copied.");
   } catch {
+    place.textContent = line;
     place.hidden = false;
     tell("The browser does not let this page copy. The line is shown for you to copy.");
   }
@@ -787,7 +784,6 @@ function drawFrame() {
   page.reset.hidden = !isReady;
   set(page.keyError, "textContent", keyError);
   set(page.keyField, "ariaInvalid", String(keyError !== ""));
-  set(page.example, "textContent", key ? curl(example) : "");
   if (hadFocus && isReady) {
     page.sign.focus();
   }
@@ -804,14 +800,14 @@ function drawSign() {
   } else if (trouble) {
     headline = ["Petstore does not answer"];
     effect = `${trouble} This page goes on asking.`;
-  } else if (isActive(fault)) {
-    look = "active";
-    headline = headlineOf(fault);
+  } else if (isSet) {
+    look = isActive(fault) || fault.held > 0 ? "active" : "calm";
+    headline = headlineOf(fault); // the same when it is used up, so that nothing moves
     effect = nextEffectOf(fault);
   } else if (since) {
     look = "calm";
-    headline = isSet ? ["Used up: ", ...headlineOf(fault)] : ["No fault"];
-    effect = isSet ? "New requests are answered as usual." : "Requests are answered as usual.";
+    headline = ["No fault"];
+    effect = "Requests are answered as usual.";
   }
   set(page.sign, "className", `line ${look}`);
   const wanted = make("h2", { id: "headline" }, ...headline);
@@ -858,17 +854,17 @@ function headlineOf(fault) {
 }
 
 function drawCounts(fault) {
-  const { skip = 0, matched, applied, held } = fault;
-  const left = remaining(fault);
+  const { skip = 0, times = Infinity, matched, applied, held } = fault;
+  const left = times - applied;
   let hit = `of ${number(matched)} ${nounOf(fault, matched)} hit`;
   if (left === 0) {
     hit = `${nounOf(fault, applied)} hit`;
   } else if (matched === 0) {
-    hit = `No ${nounOf(fault, 1)} yet`;
+    hit = `No ${nounOf(fault, 1)} hit yet`;
   }
   const more = [
     held > 0 && `${number(held)} held now`,
-    matched < skip && `${number(skip - matched)} more let through first`,
+    matched < skip && `${number(skip - matched)} more let through`,
     left > 0 && left < Infinity && `${number(left)} to come`,
   ];
   set(page.applied, "textContent", matched > 0 ? number(applied) : "");
@@ -899,7 +895,6 @@ const presetButtons = faults.map((preset) => {
   return button;
 });
 
-// drawFaults marks the preset that stands.
 function drawFaults() {
   const { fault, trouble } = state;
   const isKnown = isActive(fault) && !trouble && !fault["answer-delay"];
@@ -955,8 +950,8 @@ function newRow(request) {
 }
 
 // cut returns an element whose text may be cut. Its title is longer.
-function cut(className, text = "", tag = "span") {
-  return make(tag, { className, title: clip(text, 1000) }, clip(text, 200));
+function cut(className, text = "", tag = "span", length = 200) {
+  return make(tag, { className, title: clip(text, 1000) }, clip(text, length));
 }
 
 // toneOf returns the class for the color of an outcome.
@@ -969,12 +964,12 @@ function toneOf({ hasFailed, fault, isWaiting }) {
 
 // whatOf shows what was requested and what was special about it. The message of a simulated error
 // says no more than the tag.
-function whatOf({ url, injected, again, ignored, error, effect, body }) {
+function whatOf({ url, injected, again, ignored, error, effect, body, reason }) {
   const parts = [
     ["tag injected", injected],
-    ["tag again", again !== undefined && `again, +${duration(again)}`],
+    ["tag again", again && `again, +${again}`],
     ["tag ignored", ignored && `ignored: ${ignored}`],
-    ["excerpt", error && !effect ? error : body],
+    ["excerpt", reason ?? (error && !effect ? error : body)],
   ];
   const known = parts.filter(([, text]) => text);
   const code = cut("", url, "code");
@@ -982,7 +977,7 @@ function whatOf({ url, injected, again, ignored, error, effect, body }) {
 }
 
 function drawList() {
-  const { visible, requests, waiting, total, since, trouble } = state;
+  const { visible, requests, waiting, total, selected, since, trouble } = state;
   const waitingRows = waiting.map(newWaiting).filter(isVisible).map(newRow);
   const wanted = [...visible.map(rowOf), ...waitingRows];
   const isWanted = new Set(wanted);
@@ -1001,6 +996,9 @@ function drawList() {
   }
   const isEmpty = wanted.length === 0;
   const hasNone = requests.length === 0 && waiting.length === 0;
+  if (isEmpty && document.activeElement === page.list) {
+    (selected ? page.pane : page.filter).focus(); // as what is hidden loses the focus
+  }
   page.list.hidden = isEmpty;
   page.columns.hidden = isEmpty;
   page.none.hidden = !isEmpty || hasNone;
@@ -1036,12 +1034,13 @@ function isEndInSight() {
 }
 
 function drawSelection() {
-  const { visible, selected } = state;
+  const { visible, requests, selected } = state;
   const row = visible.includes(selected) ? rowOf(selected) : null;
   for (const other of page.list.children) {
     set(other, "ariaSelected", String(other === row));
   }
   page.list.setAttribute("aria-activedescendant", row?.id ?? "");
+  gone.hidden = requests.includes(selected);
 }
 
 // The last id while the end of the list was in sight.
@@ -1066,10 +1065,6 @@ function drawPane() {
 
 const gone = make("p", { className: "gone" }, "This request is no longer in the list.");
 
-function drawGone() {
-  gone.hidden = state.requests.includes(state.selected);
-}
-
 // detailsOf returns what the pane shows of a request.
 function detailsOf(request) {
   const { id, time, method, url, headers, body, seconds, error, ignored, again } = request;
@@ -1089,9 +1084,9 @@ function detailsOf(request) {
       ["Effect", request.effect],
       ["Error", request.effect ? "" : error],
       ["Ignored", ignored],
-      ["Again", again !== undefined && `${duration(again)} after an equal request`],
+      ["Again", again && `${again} after an equal request`],
       ["Client", request.client || "not named"],
-      ["Arrived", `${clock.format(new Date(time))}, as request ${number(id)}`],
+      ["Arrived", `${clock.format(new Date(time))}; recorded as request ${number(id)}`],
       ["Took", `${duration(seconds)} until the answer was ready`],
     ]),
     ...repeaterOf(request, isUnread),
@@ -1150,25 +1145,29 @@ function answerOf({ answer, answerHeaders }) {
 // repeaterOf returns the buttons that send a request again and that copy the line for a shell, as
 // far as they would send the same.
 function repeaterOf(request, isUnread) {
-  const line = curl(request);
-  const text = make("pre", { hidden: true }, reveal(line));
+  const { method, url, headers, body = "" } = request;
+  const sent = [method, url, body, ...linesOf(headers)].join("\n");
+  const isExact = !sent.includes("\uFFFD"); // which may stand for any byte
+  const line = make("pre", { hidden: true }, reveal(curl(request, "<API_KEY>")));
   const buttons = make("p", { className: "line" });
-  let note = "A browser cannot send this request.";
-  if (!isCopyable(request)) {
-    text.hidden = false;
-    note = "As a line for curl, not to be copied: it cannot have each byte that was sent.";
-    return [make("p", { className: "quiet" }, note), text];
-  }
+  const notes = [];
   if (isUnread) {
-    note = "Without the body, which was not kept.";
-  } else if (sendable(request)) {
-    note = page.sendNote.textContent;
+    notes.push("Without the body, which was not kept.");
+  } else if (isExact && sendable(request)) {
+    notes.push(page.sendNote.textContent);
     buttons.append(make("button", { type: "button", onclick: () => send(request) }, "Send"));
+  } else if (isExact) {
+    notes.push("A browser cannot send this request.");
   }
-  buttons.append(
-    make("button", { type: "button", onclick: () => copy(line, text) }, "Copy as curl"),
-  );
-  return [buttons, make("p", { className: "quiet" }, note), text];
+  if (sent.search(unsafe) < 0) {
+    const properties = { type: "button", onclick: () => copy(request, line) };
+    buttons.append(make("button", properties, "Copy as curl"));
+  } else {
+    const why = isExact ? "a terminal acts on control characters" : "it cannot have each byte";
+    notes.push(`The line for curl is not to be copied: ${why}.`);
+    line.hidden = false;
+  }
+  return [buttons, make("p", { className: "quiet" }, notes.join(" ")), line];
 }
 
 function drawPets() {
@@ -1179,7 +1178,7 @@ function drawPets() {
   const newestFirst = pets
     .toReversed()
     .map(({ id, name, categoryId, status = "–" }) =>
-      make("tr", {}, ...[id, name, categoryId, status].map((text) => cut("", text, "td"))),
+      make("tr", {}, ...[id, name, categoryId, status].map((text) => cut("", text, "td", 60))),
     );
   page.petRows.replaceChildren(...newestFirst);
 }
@@ -1199,9 +1198,13 @@ function drawNotice() {
 
 // Events.
 
+// The request that was selected last, where the arrow keys begin.
+let lastSelected = null;
+
 // select shows a request in the pane. Its row stays in sight: the list stops following its end.
 function select(request) {
   if (request) {
+    lastSelected = request;
     update({ selected: request, isFollowing: false });
     showSelected();
   }
@@ -1234,28 +1237,26 @@ page.list.addEventListener("click", ({ target }) => {
 page.list.addEventListener("animationend", ({ target }) => target.classList.remove("arrived"));
 
 page.list.addEventListener("keydown", (event) => {
-  const { visible, selected } = state;
+  const { visible, requests, selected } = state;
+  const from = requests.includes(lastSelected) ? lastSelected.id : Infinity;
   const keys = {
-    ArrowDown: () => visible.find(({ id }) => id > selected?.id) ?? visible.at(-1),
-    ArrowUp: () => (selected ? visible.findLast(({ id }) => id < selected.id) : visible.at(-1)),
+    ArrowDown: () => visible.find(({ id }) => id > from) ?? visible.at(-1),
+    ArrowUp: () => visible.findLast(({ id }) => id < from),
     Home: () => visible[0],
     End: () => visible.at(-1),
   };
   if (event.key in keys) {
     event.preventDefault();
     select(keys[event.key]());
+    page.list.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   } else if (event.key === "Enter" && selected) {
     page.pane.focus();
-  } else if (event.key === "Escape") {
-    closePane();
   }
 });
 
-page.pane.addEventListener("keydown", ({ key }) => {
-  if (key === "Escape") {
-    closePane();
-  }
-});
+for (const part of [page.list, page.pane]) {
+  part.addEventListener("keydown", ({ key }) => key === "Escape" && closePane());
+}
 
 // A reader who scrolls down to the end wants to follow it, and one who scrolls up does not. A list
 // that changes its height says nothing.
@@ -1302,24 +1303,26 @@ page.keyForm.addEventListener("submit", (event) => {
   useKey(key);
 });
 
-page.end.addEventListener("click", endFault);
+page.end.addEventListener("click", () => act(() => call("DELETE", "/__admin/fault")));
 page.add.addEventListener("click", addPet);
 page.clear.addEventListener("click", () => {
-  ask("Clear the requests?", "They are removed for all who read them.", "Clear", clearRequests);
+  const clear = () => act(() => call("DELETE", "/__admin/requests"), "The requests are removed.");
+  ask("Clear the requests?", "They are removed for all who read them.", "Clear", clear);
 });
 page.reset.addEventListener("click", () => {
   const consequence =
-    "The fault ends, and the requests and the pets are removed. The pets of -seed come back.";
+    "The fault ends. Requests and pets are removed. The pets of -seed come back, if there are any.";
   ask("Reset all?", consequence, "Reset all", resetAll);
 });
 page.closeNotice.addEventListener("click", () => tell(""));
 page.sendExample.addEventListener("click", () => send(example));
-page.copyExample.addEventListener("click", () => copy(page.example.textContent, page.example));
+page.copyExample.addEventListener("click", () => copy(example, page.example));
 
 window.addEventListener("hashchange", enter);
 document.addEventListener("visibilitychange", poll);
 
 page.base.textContent = `${location.origin}/v1`;
+page.example.textContent = curl(example, "<API_KEY>");
 for (const { code } of faults.filter(({ code }) => code)) {
   page.codes.append(make("option", { value: code }));
 }
