@@ -214,7 +214,8 @@ func testAnotherFault(p *page) {
 	p.see("#counts", "3 of 4 requests hit 6 to come", "#effect", "Next: The operation is not performed")
 	p.equal(next, "3429")
 	p.want("GET /v1/pets", "", 429, 0, 502, 200)
-	p.see("#headline", "1 done, Answer lost", "#headline", "500, 599")
+	p.equal("shown('#headline')",
+		"1 done, Answer lost, 429, 429, TCP reset, HTML page, Answer cut, 500, 599")
 	p.equal(next, "6500")
 	p.want("GET /v1/pets", "", 500, 599, 200)
 	p.see("#sign.calm #effect", "Used up.")
@@ -418,6 +419,12 @@ func testFilter(p *page) {
 	p.start("GET /v1/pets/1", "", "Prefer: delay=30")
 	p.start("GET /v1/pets", "", "Prefer: delay=30")
 	p.rows("GET waiting /v1/pets")
+
+	// The focus is not lost with a list that is hidden.
+	p.fill("Filter", "?y")
+	p.eval("pane.focus()")
+	p.press("\ue00c") // Escape
+	p.equal("document.activeElement.id", "filter")
 }
 
 // Send and Add a pet send requests as a client: they are recorded, and faults are
@@ -471,6 +478,7 @@ func testSend(p *page) {
 
 	// A request that a browser would refuse or change has no button.
 	p.send("DELETE /__admin/requests", "")
+	p.see("#first", "No requests yet")
 	tests := []struct{ request, body, header string }{
 		{"TRACE /v1/pets", "", ""},
 		{"CONNECT /v1/pets", "", ""},
@@ -628,16 +636,18 @@ func testAgain(p *page) {
 func testPets(p *page) {
 	p.send("POST /v1/pets", rex, observer)
 	p.see("#petRows", "1 Rex 7 –", "#first", "No requests yet")
+	p.start("GET /v1/pets", "", "Prefer: delay=30")
+	p.see("#list", "GET waiting", "#first", "")
 
 	// More pets than the page reads at a time, and an id beyond 2^53.
 	p.eval("window.counts = []; new MutationObserver(() => counts.push(shown(petCount)))" +
 		".observe(petCount, {childList: true})")
-	seed := "[" + strings.Repeat(rex+",", 1019) + `{"id":9007199254740993,` + rex[1:] + "]"
+	seed := "[" + strings.Repeat(rex+",", 2019) + `{"id":9007199254740993,` + rex[1:] + "]"
 	p.send("POST /__admin/reset", seed)
-	p.see("#petCount", "the last 1,000 of 1,020", "#petRows", "9007199254740993 Rex 7 – 1019 Rex")
-	p.equal("counts.includes('1,000 so far')", true)
+	p.see("#petCount", "the last 1,000 of 2,020", "#petRows", "9007199254740993 Rex 7 – 2019 Rex")
+	p.equal("counts.includes('2,000 so far')", true)
 	p.send("POST /v1/pets", rex)
-	p.see("#petCount", "the last 1,000 of 1,021", "#petRows", "9007199254740994 Rex 7 – 9007199254740993 Rex")
+	p.see("#petCount", "the last 1,000 of 2,021", "#petRows", "9007199254740994 Rex 7 – 9007199254740993 Rex")
 }
 
 // Reset all and Clear ask once more, and Clear removes the requests only. When
@@ -699,6 +709,7 @@ func testOutage(p *page) {
 		new Promise((resolve, reject) => signal?.addEventListener("abort", reject));`)
 	p.see("#sign.unknown", "answer", "#counts", "", "#end", "")
 	p.equal("document.title === 'Petstore'", false)
+	p.equal("$$('[aria-current=true]').length", 0)
 	p.click("429")
 	p.see("#notice", "nothing was done")
 	p.eval("window.before = null")
