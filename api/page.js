@@ -42,11 +42,7 @@ const performing = [
 const faults = [...skipping, ...performing];
 
 // What the page sends as a client: the first request that it shows, and the pets that it adds.
-const example = {
-  method: "GET",
-  url: "/v1/pets",
-  headers: { Authorization: "Bearer <API_KEY>" },
-};
+const example = { method: "GET", url: "/v1/pets", headers: { Authorization: "Bearer <API_KEY>" } };
 const samples = [
   { name: "Rex", categoryId: 1, status: "available" },
   { name: "Bella", categoryId: 2, status: "pending" },
@@ -326,10 +322,12 @@ function setPreset({ code, delay }) {
 
 // setTyped sets the fault of the fields, and closes them.
 function setTyped() {
-  const parameters = { operation: page.faultForm.elements.operation.value };
+  const { operation, often } = page.faultForm.elements;
+  const parameters = { operation: operation.value };
   for (const { name, value } of page.another.querySelectorAll("input")) {
     parameters[name] = value.trim().replace(/[\s,]+/g, ","); // "503 lost" is a list, too
   }
+  parameters.times ||= parameters.code.includes(",") ? "" : often.value; // or the list counts
   act(async () => {
     await setFault(parameters);
     if (page.another.contains(document.activeElement)) {
@@ -576,7 +574,8 @@ function sinceFailure(entry, earlier) {
       method === entry.method &&
       url === entry.url &&
       body === entry.body &&
-      headers["User-Agent"] === entry.headers["User-Agent"],
+      headers["User-Agent"] === entry.headers["User-Agent"] &&
+      headers.Authorization === entry.headers.Authorization,
   );
   const pause = last && (new Date(entry.time) - new Date(last.time)) / 1000;
   const hasEnded = pause + 0.001 > last?.seconds; // as times are whole milliseconds

@@ -187,11 +187,11 @@ func testAnotherFault(p *page) {
 	p.want("POST /v1/pets", "{}", 503)
 	p.see("#counts", "1 of 1 createPet request hit")
 
-	// What is chosen is for the next fault only. The fields have their own times.
+	// What is chosen is for the next fault only, and for the fields, too.
 	p.click("listPets", "Once", "Another fault")
 	p.fill("Code", "500")
 	p.click("Set this fault")
-	p.see("#headline", "500 every time on listPets", "[name=code]", "")
+	p.see("#headline", "500 once on listPets", "[name=code]", "")
 	p.equal("document.activeElement.id", "anotherTitle")
 	p.want("GET /v1/pets", "", 500)
 	p.want("POST /v1/pets", "{}", 400)
