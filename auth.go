@@ -51,7 +51,8 @@ func requireKey(key string, h http.Header, r *http.Request) error {
 		h.Set("WWW-Authenticate", challenge)
 		return newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>")
 	}
-	// The time that the comparison takes does not depend on how much of the key is right.
+	// The time that the comparison takes does not depend on how much of the key is
+	// right.
 	if subtle.ConstantTimeCompare([]byte(given), []byte(key)) != 1 {
 		h.Set("WWW-Authenticate", wrongKeyChallenge)
 		return Error{

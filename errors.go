@@ -344,12 +344,12 @@ func parseFaults(given *parameters) (all faultParameters, faults []fault) {
 	}
 	all.Code = given.Get("code")
 	for _, code := range strings.Split(all.Code, ",") {
-		next := f
-		var err error
-		next.kind, err = parseFaultKind(code)
+		kind, err := parseFaultKind(code)
 		given.keep(err)
+		next := f
+		next.kind = kind
 		next.Code = code
-		if next.kind.status != 0 {
+		if kind.status != 0 {
 			next.RetryAfter = all.RetryAfter
 		}
 		faults = append(faults, next)

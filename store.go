@@ -146,8 +146,8 @@ func parsePet(o *object) NewPet {
 	return p
 }
 
-// parseJSON parses text into v. Errors call the text what, and say that it must be
-// allowed.
+// parseJSON parses text into v. Errors call the text what, and describe the JSON
+// that it must be with allowed.
 func parseJSON(what string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
 	trimmed := bytes.TrimSpace(text)
