@@ -766,11 +766,11 @@ func clearJournal(x *exchange) (answer, error) {
 var (
 	//go:embed api/openapi.json
 	openAPI []byte // describes the service to tools
-	//go:embed api/index.html
+	//go:embed page/index.html
 	indexHTML []byte // the page
-	//go:embed api/page.css
+	//go:embed page/page.css
 	pageCSS []byte
-	//go:embed api/page.js
+	//go:embed page/page.js
 	pageJS []byte
 )
 

@@ -451,9 +451,9 @@ func TestKeyIsNeeded(t *testing.T) {
 func TestPageFiles(t *testing.T) {
 	s := start(t)
 	for path, file := range map[string]struct{ name, contentType string }{
-		"/":         {"api/index.html", "text/html; charset=utf-8"},
-		"/page.css": {"api/page.css", "text/css; charset=utf-8"},
-		"/page.js":  {"api/page.js", "text/javascript; charset=utf-8"},
+		"/":         {"page/index.html", "text/html; charset=utf-8"},
+		"/page.css": {"page/page.css", "text/css; charset=utf-8"},
+		"/page.js":  {"page/page.js", "text/javascript; charset=utf-8"},
 	} {
 		r := s.do(t, "GET "+path, "", noKey)
 		equal(t, r.request+": status", r.status, 200)
@@ -2604,9 +2604,9 @@ func TestExamples(t *testing.T) {
 				t.Skip("not installed, or too old")
 			}
 
-			root := t.TempDir() // of a copy of the examples, with a petstore two folders above
-			_, err = exec.Command("cp", "-R", "testdata", root).Output()
-			dir := filepath.Join(root, "testdata", "examples")
+			root := t.TempDir() // of a copy of the examples, with a petstore in the folder above
+			_, err = exec.Command("cp", "-R", "examples", root).Output()
+			dir := filepath.Join(root, "examples")
 			own := filepath.Join(dir, "own") // a module with the program, beside a petstore
 			programs := codeBlocks(readFile(t, "README.md"), "go")
 			equal(t, "programs in README.md", len(programs), 1)
@@ -2871,10 +2871,10 @@ func TestReference(t *testing.T) {
 			t.Errorf("no table of api/reference.md has `%s` in the first cell of a row", name)
 		}
 	}
-	page := readFile(t, "api/page.js")
+	page := readFile(t, "page/page.js")
 	for _, code := range faultWords() {
 		if !strings.Contains(page, `{ code: "`+code+`",`) {
-			t.Errorf("api/page.js has no row for the code %s", code)
+			t.Errorf("page/page.js has no row for the code %s", code)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Tests of a client of petstore. Run "go build" in ../.. once, and then
+// Tests of a client of petstore. Run "go build" in .. once, and then
 // "go test client_test.go" here. README.md, beside this file, says how to use it
 // in another project.
 package client
@@ -107,7 +107,7 @@ type petstore struct {
 
 func start(t *testing.T) petstore {
 	t.Parallel()
-	cmd := exec.Command("../../petstore", "-addr", "127.0.0.1:0", "-stdin", "-log=false")
+	cmd := exec.Command("../petstore", "-addr", "127.0.0.1:0", "-stdin", "-log=false")
 	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY=test")
 	cmd.Stderr = os.Stderr         // petstore reports why it cannot start
 	stdin, err1 := cmd.StdinPipe() // closing it stops petstore, even if the test is killed

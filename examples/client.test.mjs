@@ -1,4 +1,4 @@
-// Tests of a client of petstore. Run "go build" in ../.. once, and then
+// Tests of a client of petstore. Run "go build" in .. once, and then
 // "node --test client.test.mjs" here (Node.js 18 or newer). With vitest, change the two lines
 // that mention it. If its globalSetup starts one petstore for all files, it must
 // return a function that stops petstore, or else vitest waits for it.
@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { test } from "node:test"; // vitest: from "vitest"
 import { fileURLToPath } from "node:url";
 
-const binary = fileURLToPath(new URL("../../petstore", import.meta.url));
+const binary = fileURLToPath(new URL("../petstore", import.meta.url));
 
 // Client is the client under test: put yours in its place. It sends a request
 // up to four times, unless its signal aborts it first.

@@ -1,6 +1,6 @@
-// Package api holds the documents of the service and its page. Its only code is
+// Package page holds the page of the service for browsers. Its only code is
 // the test of the page in a browser.
-package api
+package page
 
 import (
 	"bufio"
@@ -33,7 +33,7 @@ const (
 // axe-core, the test also checks the accessibility of the page. This takes
 // page.png anew:
 //
-//	PETSTORE_PICTURE=page.png go test -run TestPage/Picture ./api
+//	PETSTORE_PICTURE=page.png go test -run TestPage/Picture ./page
 func TestPage(t *testing.T) {
 	session := startBrowser(t)
 	program := buildService(t)

@@ -1,4 +1,4 @@
-// A test of a client of petstore, to start from. Run "go build" in ../.. once,
+// A test of a client of petstore, to start from. Run "go build" in .. once,
 // and then "java ClientTest.java" here (Java 17 or newer). With JUnit, main becomes
 // a method with @Test.
 import java.io.IOException;
@@ -41,7 +41,7 @@ class ClientTest {
      */
     static Process start() throws Exception {
         var program = Path.of(ClientTest.class.getProtectionDomain().getCodeSource().getLocation().toURI());
-        var binary = program.resolveSibling("../../petstore");
+        var binary = program.resolveSibling("../petstore");
         if (!Files.isRegularFile(binary)) throw new IOException("there is no " + binary + ": build petstore first, with \"go build\"");
         var builder = new ProcessBuilder(binary.toString(), "-addr", "127.0.0.1:0", "-stdin", "-log=false");
         builder.environment().put("PETSTORE_API_KEY", "test");

@@ -1,6 +1,6 @@
 """A test of a client of petstore, to start from.
 
-Run "go build" in ../.. once, and then one of these here (Python 3.10 or newer):
+Run "go build" in .. once, and then one of these here (Python 3.10 or newer):
 
     python3 -m unittest test_client.py
     pytest
@@ -14,7 +14,7 @@ import unittest
 import urllib.parse
 import urllib.request
 
-PETSTORE = pathlib.Path(__file__).resolve().parents[2] / "petstore"
+PETSTORE = pathlib.Path(__file__).resolve().parents[1] / "petstore"
 REX = {"name": "Rex", "categoryId": 7}
 
 

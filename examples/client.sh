@@ -1,8 +1,8 @@
 #!/bin/sh
-# A test of a client of petstore, to start from. Run "go build" in ../.. once, and
+# A test of a client of petstore, to start from. Run "go build" in .. once, and
 # then "sh client.sh" here (dash, bash or zsh, with any curl).
 
-petstore=$(dirname "$0")/../../petstore
+petstore=$(dirname "$0")/../petstore
 [ -f "$petstore" ] || { echo "there is no $petstore: build petstore first, with \"go build\"" >&2; exit 1; }
 
 # Start petstore. Its standard error is that of this script, and says why it
