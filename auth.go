@@ -43,25 +43,25 @@ const (
 )
 
 // requireKey returns the Error of a 401 unless the request has the key as its
-// Bearer credential (contract, section 5). For a 401, it sets the challenge in
-// h, the headers of the response.
-func requireKey(key string, h http.Header, r *http.Request) error {
+// Bearer credential (contract, section 5).
+func requireKey(key string, r *http.Request) error {
 	given := bearerToken(r)
 	if given == "" {
-		h.Set("WWW-Authenticate", challenge)
-		return newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>")
+		return newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>").
+			with("WWW-Authenticate", challenge)
 	}
 	// The time that the comparison takes does not depend on how much of the key is
 	// right.
 	if subtle.ConstantTimeCompare([]byte(given), []byte(key)) != 1 {
-		h.Set("WWW-Authenticate", wrongKeyChallenge)
-		return Error{
-			Code:    codeInvalidToken,
-			Message: "this is not the API key that the service was started with",
-			Status:  401,
-		}
+		return invalidToken("this is not the API key that the service was started with")
 	}
 	return nil
+}
+
+// invalidToken returns the Error of a 401 for a wrong key.
+func invalidToken(message string) Error {
+	e := Error{Code: codeInvalidToken, Message: message, Status: 401}
+	return e.with("WWW-Authenticate", wrongKeyChallenge)
 }
 
 // bearerToken returns the Bearer credential of a request, or "" if it does not
@@ -76,13 +76,6 @@ func bearerToken(r *http.Request) string {
 		return ""
 	}
 	return strings.TrimLeft(token, " ")
-}
-
-// hideKey returns the values of Authorization headers as one, with <API_KEY> in
-// place of the key. A comparison of whole words would miss a key in quotes, before
-// a comma or after a tab, which clients do send.
-func hideKey(authorization []string, key string) []string {
-	return []string{strings.ReplaceAll(strings.Join(authorization, ", "), key, "<API_KEY>")}
 }
 
 // allowOrigins lets web pages of every origin read the response to r, whose

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -17,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 )
 
 // Error is the body of every response that reports a failure (contract, sections
@@ -30,9 +28,20 @@ type Error struct {
 	Message string `json:"message"`
 	// Status is the HTTP status of the response, from 400 to 599.
 	Status int `json:"status"`
+
+	header http.Header // of the response
 }
 
 func (e Error) Error() string { return e.Message }
+
+// with returns e with a header of the response.
+func (e Error) with(name, value string) Error {
+	if e.header == nil {
+		e.header = http.Header{}
+	}
+	e.header.Set(name, value)
+	return e
+}
 
 // The values of Error.Code that are not the text of the status.
 const (
@@ -50,7 +59,6 @@ func newError(status int, message string) Error {
 
 var snakeCase = strings.NewReplacer(" ", "_", "'", "")
 
-// badRequest returns an Error with the status 400.
 func badRequest(code, message string) Error {
 	return Error{Code: code, Message: message, Status: 400}
 }
@@ -68,11 +76,9 @@ func mismatch(name, given, allowed string) string {
 // shorten returns at most 40 characters of what a client gave, or "empty" for
 // the empty string. Bytes that are not UTF-8 become U+FFFD.
 func shorten(given string) string {
-	const most = 40
-	const mostBytes = (most + 1) * utf8.UTFMax // enough to find one character too many
-	characters := []rune(given[:min(len(given), mostBytes)])
-	if len(characters) > most {
-		characters = append(characters[:most], '…')
+	characters := []rune(given)
+	if len(characters) > 40 {
+		characters = append(characters[:40], '…')
 	}
 	return cmp.Or(string(characters), "empty")
 }
@@ -120,41 +126,55 @@ func (f *firstError) keep(err error) {
 }
 
 // fault is a failure that a client asks for, to test how it handles one. A
-// Prefer header asks for a fault of its own request (RFC 7240). A standing fault
-// is applied to the requests that follow. The zero fault does nothing.
-//
-// A request with a fault takes these steps:
-//
-//   - It waits for -latency and for the delay. A client that leaves then has not
-//     changed the pets, but its request counts.
-//   - It runs the operation, unless the code skips it.
-//   - It waits for the answer-delay.
-//   - It sends the answer, or what the code makes of it.
-//
-// Every wait ends early when the client leaves, when the process stops, or when a
-// reset replaces the world; the waits of a standing fault also end when it is
-// replaced or deleted. A delayed request then goes on to its next step, a stalled
-// connection is closed, and the rest of a drip is sent at once.
+// Prefer header asks for a fault of its own request. A standing fault is applied
+// to the requests that follow. The zero fault does nothing. See exchange.serve.
 type fault struct {
 	faultParameters
-	kind               faultKind      // what Code does; zero without a code
-	delay, answerDelay time.Duration  // Delay and AnswerDelay, parsed
-	standing           *standingFault // where the fault comes from; nil for Prefer
+	status   int                    // Code, if it is a status, or 0
+	respond  func(*exchange) answer // what Code does in place of exchange.perform; nil without a code
+	standing *standingFault         // where the fault comes from; nil for Prefer
 }
 
-// faultParameters are the parameters that Prefer and standing faults share, as
-// strings. They are empty if they were not given.
+// faultParameters are the parameters that Prefer and standing faults share. They
+// are empty or nil if they were not given.
 type faultParameters struct {
-	// Code is a status from 400 to 599, or the code of one of faultKinds. For a
+	// Code is a status from 400 to 599, or the code of one of faultCodes. For a
 	// standing fault, it may be a list, separated by commas.
 	Code string `json:"code,omitempty"`
-	// Delay and AnswerDelay are in seconds, from 0 to maxWait.
-	Delay       string `json:"delay,omitempty"`
-	AnswerDelay string `json:"answer-delay,omitempty"`
+	// Delay and AnswerDelay are in seconds, from 0 to maxWait. In a Prefer header, 0
+	// exempts the request from the standing fault.
+	Delay       *float64 `json:"delay,omitempty,string"`
+	AnswerDelay *float64 `json:"answer-delay,omitempty,string"`
 	// RetryAfter is the Retry-After header of the simulated Error, in whole
 	// seconds from 0 to maxRetryAfter. By default it is 1 for 429 and 503, and
 	// other statuses have no such header.
 	RetryAfter string `json:"retry-after,omitempty"`
+}
+
+// String returns the parameters in the form of Preference-Applied and of the log.
+func (p faultParameters) String() string {
+	var list []string
+	if p.Code != "" {
+		list = append(list, "code="+p.Code)
+	}
+	if p.Delay != nil {
+		list = append(list, fmt.Sprint("delay=", *p.Delay))
+	}
+	if p.AnswerDelay != nil {
+		list = append(list, fmt.Sprint("answer-delay=", *p.AnswerDelay))
+	}
+	if p.RetryAfter != "" {
+		list = append(list, "retry-after="+p.RetryAfter)
+	}
+	return strings.Join(list, ", ")
+}
+
+// duration returns a number of seconds as a Duration, or 0 for nil.
+func duration(seconds *float64) time.Duration {
+	if seconds == nil {
+		return 0
+	}
+	return time.Duration(*seconds * float64(time.Second))
 }
 
 const (
@@ -164,73 +184,71 @@ const (
 	dripInterval  = time.Second
 )
 
-// faultKind is what a code does to a request.
-type faultKind struct {
-	code string
-	// skips means that the operation is not performed, and that no answer is sent.
-	skips bool
-	// status is that of the simulated Error, which is sent in place of performing the
-	// operation, or 0 if there is none.
-	status int
-	// alter, if it is not nil, changes the answer before it is recorded. A status
-	// of 0 drops the answer.
-	alter func(x *exchange, a answer) answer
-	// send sends the body, after the answer has been recorded. If it is nil, the
-	// body is sent at once. The body is nil for HEAD and if the answer is dropped:
-	// even then, a stall has to wait, and rst has to reset the connection.
-	send func(x *exchange, body []byte)
+// faultCodes lists the codes that are not a status. Each responds in place of
+// exchange.perform, which it calls if the operation is to be performed. A code
+// that waits does so in answer.send, with hold: the request has been recorded
+// then. The WriteTimeout of the server must allow for that.
+var faultCodes = []struct {
+	code    string
+	respond func(*exchange) answer
+}{
+	// Closes the connection.
+	{"hangup", func(*exchange) answer { return answer{closed: true} }},
+	// Resets the connection (TCP RST).
+	{"rst", func(*exchange) answer { return answer{closed: true, send: resetConnection} }},
+	// Closes the connection without the answer.
+	{"lost", func(x *exchange) answer {
+		a := x.perform()
+		a.closed = true
+		return a
+	}},
+	// Sends half of the body, and closes the connection.
+	{"truncate", func(x *exchange) answer { return performHalf(x, sendHalf) }},
+	// As truncate, but waits for maxWait before it closes the connection.
+	{"stall", func(x *exchange) answer { return performHalf(x, stall) }},
+	// Sends the body in dripPieces pieces.
+	{"drip", func(x *exchange) answer {
+		a := x.perform()
+		a.send = drip
+		return a
+	}},
+	// Sends a 502 with an HTML page, as from a gateway that cannot reach the service.
+	{"html", func(x *exchange) answer {
+		a := x.perform()
+		x.route.headers = nil // a gateway does not have them
+		const page = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
+		return answer{status: 502, contentType: "text/html", body: []byte(page), problem: a.problem}
+	}},
 }
 
-// faultKinds lists the codes that are not a status.
-var faultKinds = []faultKind{
-	{code: "hangup", skips: true},                             // closes the connection
-	{code: "rst", skips: true, send: resetConnection},         // resets the connection (TCP RST)
-	{code: "lost", alter: drop},                               // closes the connection without the answer
-	{code: "truncate", alter: dropUnlessHalf, send: sendHalf}, // sends half of the body, and closes the connection
-	{code: "stall", alter: dropUnlessHalf, send: stall},       // as truncate, but waits for maxWait before it closes
-	{code: "drip", send: drip},                                // sends the body in dripPieces pieces
-	{code: "html", alter: replaceWithPage},                    // sends a 502 with an HTML page, as from a gateway
-}
-
-// parseFaultKind returns what a code does.
-func parseFaultKind(code string) (faultKind, error) {
-	var codes []string
-	for _, kind := range faultKinds {
-		if kind.code == code {
-			return kind, nil
-		}
-		codes = append(codes, kind.code)
-	}
-	status, err := parseInteger(codeInvalidParameter, "code", code, 400, 599)
-	if err != nil {
-		return faultKind{}, invalid(codeInvalidParameter, "code", code, "a status from 400 to 599, "+orList(codes))
-	}
-	return faultKind{status: int(status)}, nil
-}
-
-// drop drops the answer.
-func drop(_ *exchange, a answer) answer {
-	a.status = 0
-	return a
-}
-
-// dropUnlessHalf drops the answer if its body is too short to be halved, or is
-// not sent because the method is HEAD.
-func dropUnlessHalf(x *exchange, a answer) answer {
+// performHalf performs the operation. Nothing is sent of an answer that cannot be
+// halved, because its body is too short or, as for HEAD, not sent.
+func performHalf(x *exchange, send func(*exchange, []byte)) answer {
+	a := x.perform()
+	a.send = send
 	if x.r.Method == "HEAD" || len(a.body) < 2 {
-		return drop(x, a)
+		a.closed = true
 	}
 	return a
 }
 
-// replaceWithPage replaces the answer, and the headers of the operation, with
-// those of a gateway that cannot reach the service.
-func replaceWithPage(x *exchange, a answer) answer {
-	maps.DeleteFunc(x.w.Header(), func(name string, _ []string) bool {
-		return name != "Preference-Applied" && !strings.HasPrefix(name, "Access-Control-")
-	})
-	const page = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
-	return answer{status: 502, contentType: "text/html", body: []byte(page), problem: a.problem}
+// simulate responds with the Error of a fault that has a status. A simulated 401
+// is that of a wrong key.
+func simulate(x *exchange) answer {
+	const message = "simulated error, as requested"
+	status := x.fault.status
+	e := newError(status, message)
+	if status == 401 {
+		e = invalidToken(message)
+	}
+	retryAfter := x.fault.RetryAfter
+	if retryAfter == "" && (status == 429 || status == 503) {
+		retryAfter = "1"
+	}
+	if retryAfter != "" {
+		e = e.with("Retry-After", retryAfter)
+	}
+	return x.failure(e)
 }
 
 // sendHalf sends half of the body. As that is less than its Content-Length,
@@ -239,8 +257,7 @@ func sendHalf(x *exchange, body []byte) {
 	x.writeNow(body[:len(body)/2])
 }
 
-// stall sends half of the body, and makes the client wait for the rest before
-// the connection is closed.
+// stall sends half of the body, and makes the client wait for the rest.
 func stall(x *exchange, body []byte) {
 	sendHalf(x, body)
 	x.hold(maxWait)
@@ -261,13 +278,13 @@ func drip(x *exchange, body []byte) {
 
 // writeNow writes a part of the body, and flushes it.
 func (x *exchange) writeNow(part []byte) {
-	if len(part) > 0 { // even an empty Write would send the headers of an answer that is dropped
+	if len(part) > 0 { // Flush would send the headers, even those of an answer that is dropped
 		x.w.Write(part)
 		http.NewResponseController(x.w).Flush()
 	}
 }
 
-// resetConnection closes the connection with a TCP RST, and sends no body.
+// resetConnection closes the connection with a TCP RST.
 func resetConnection(x *exchange, _ []byte) {
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
@@ -279,32 +296,17 @@ func resetConnection(x *exchange, _ []byte) {
 	conn.Close()
 }
 
-// simulatedError returns the Error of a fault with a status. It adds the
-// headers of the Error to h. A simulated 401 is that of a wrong key.
-func (f fault) simulatedError(h http.Header) Error {
-	e := newError(f.kind.status, "simulated error, as requested")
-	if e.Status == 401 {
-		e.Code = codeInvalidToken
-		h.Set("WWW-Authenticate", wrongKeyChallenge)
-	}
-	if f.RetryAfter != "" {
-		h.Set("Retry-After", f.RetryAfter)
-	} else if e.Status == 429 || e.Status == 503 {
-		h.Set("Retry-After", "1")
-	}
-	return e
-}
-
 // preferences are the parameters of a fault that Prefer can have, too.
 var preferences = []string{"code", "delay", "answer-delay", "retry-after"}
 
-// parsePrefer returns the fault that Prefer headers ask for, or the zero fault,
-// and the sorted names of the preferences that it does not know (RFC 7240,
-// section 2). Commas or semicolons separate preferences, also within quotes, so a
-// code cannot be a list. The first preference of a name wins.
-func parsePrefer(values []string) (f fault, ignored []string, err error) {
+// parsePrefer returns the fault that Prefer headers ask for, or nil, and the
+// sorted names of the preferences that it does not know. It is more lenient than
+// RFC 7240, where a semicolon begins a parameter of a preference: commas and
+// semicolons separate preferences, also within quotes, so a code cannot be a list.
+// The first preference of a name wins.
+func parsePrefer(values []string) (f *fault, ignored []string, err error) {
 	if len(values) == 0 {
-		return fault{}, nil, nil // as for most requests, without an allocation
+		return nil, nil, nil // as for most requests, without an allocation
 	}
 	given := &parameters{Values: url.Values{}}
 	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
@@ -317,10 +319,10 @@ func parsePrefer(values []string) (f fault, ignored []string, err error) {
 	}
 	ignored = unknownNames(given.Values, preferences)
 	if !asksForFault(given) {
-		return fault{}, ignored, nil
+		return nil, ignored, nil
 	}
 	_, faults := parseFaults(given)
-	return faults[0], ignored, given.err // the only one, as the code is not a list
+	return &faults[0], ignored, given.err // the only one, as the code is not a list
 }
 
 // asksForFault reports whether the parameters ask for a fault at all.
@@ -329,57 +331,53 @@ func asksForFault(given *parameters) bool {
 }
 
 // parseFaults parses the parameters that Prefer and standing faults share. It
-// returns them as strings, and one fault for each code of the list, or one if
-// there is no code. Only a fault with a status has the Retry-After.
+// returns them, and one fault for each code of the list, or one if there is no
+// code.
 func parseFaults(given *parameters) (all faultParameters, faults []fault) {
-	var f fault
-	f.Delay, f.delay = given.seconds("delay")
-	f.AnswerDelay, f.answerDelay = given.seconds("answer-delay")
-	all = f.faultParameters // f is the template: each code below gets a copy
+	all = faultParameters{
+		Code:        given.Get("code"),
+		Delay:       given.seconds("delay"),
+		AnswerDelay: given.seconds("answer-delay"),
+	}
 	if given.Has("retry-after") {
 		all.RetryAfter = strconv.FormatInt(given.integer("retry-after", 0, maxRetryAfter), 10)
 	}
-	if !given.Has("code") {
-		return all, []fault{f}
-	}
-	all.Code = given.Get("code")
 	for _, code := range strings.Split(all.Code, ",") {
-		kind, err := parseFaultKind(code)
-		given.keep(err)
-		next := f
-		next.kind = kind
-		next.Code = code
-		if kind.status != 0 {
-			next.RetryAfter = all.RetryAfter
+		f := fault{faultParameters: all}
+		f.Code = code
+		if given.Has("code") {
+			var err error
+			f.status, f.respond, err = parseCode(code)
+			given.keep(err)
 		}
-		faults = append(faults, next)
+		if f.status == 0 {
+			f.RetryAfter = "" // only an Error has that header
+		}
+		faults = append(faults, f)
 	}
 	return all, faults
 }
 
-// isZero reports whether no parameter was given.
-func (p faultParameters) isZero() bool { return p == faultParameters{} }
-
-// String returns the parameters in the form of Preference-Applied and of the
-// log.
-func (p faultParameters) String() string {
-	var list []string
-	add := func(name, value string) {
-		if value != "" {
-			list = append(list, name+"="+value)
+// parseCode returns what a code does. The status is 0 if the code is not one.
+func parseCode(code string) (status int, respond func(*exchange) answer, err error) {
+	var codes []string
+	for _, known := range faultCodes {
+		if known.code == code {
+			return 0, known.respond, nil
 		}
+		codes = append(codes, known.code)
 	}
-	add("code", p.Code)
-	add("delay", p.Delay)
-	add("answer-delay", p.AnswerDelay)
-	add("retry-after", p.RetryAfter)
-	return strings.Join(list, ", ")
+	n, err := parseInteger(codeInvalidParameter, "code", code, 400, 599)
+	if err != nil {
+		return 0, nil, invalid(codeInvalidParameter, "code", code, "a status from 400 to 599, "+orList(codes))
+	}
+	return int(n), simulate, nil
 }
 
 // standingFault is a fault for the requests that follow. It is safe for
 // concurrent use.
 type standingFault struct {
-	faults []fault       // applied in turn
+	faults []fault       // one for each code of state.Code, applied in turn
 	ended  chan struct{} // closed when the fault is replaced or deleted
 
 	mu    sync.Mutex
@@ -407,7 +405,7 @@ func parseStandingFault(given *parameters, operations []string) (*standingFault,
 			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
 	}
 	all, faults := parseFaults(given)
-	hasStatus := slices.ContainsFunc(faults, func(f fault) bool { return f.kind.status != 0 })
+	hasStatus := slices.ContainsFunc(faults, func(f fault) bool { return f.status != 0 })
 	if given.Has("retry-after") && !hasStatus {
 		given.keep(badRequest(codeInvalidParameter, "retry-after needs a status as code, such as code=503"))
 	}
@@ -450,14 +448,12 @@ func (f *standingFault) next(operation string) fault {
 	return next
 }
 
-// snapshot returns the parameters and the counters.
 func (f *standingFault) snapshot() standingFaultState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.state
 }
 
-// addHeld adds n to the number of requests that the fault makes wait.
 func (f *standingFault) addHeld(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,17 +12,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-	"unicode"
 )
 
 // version is the version of the API (contract, section 9).
@@ -32,41 +29,23 @@ func main() {
 	// Without this, a write to standard output or standard error would end the
 	// process after the reader of that pipe has gone.
 	signal.Ignore(syscall.SIGPIPE)
-	// The first signal stops the service, and the second ends the process.
-	// signal.NotifyContext cannot do that: its stop function would restore how the
-	// process treated SIGINT at its start, and a shell starts a background job,
-	// such as "petstore &", with SIGINT ignored.
-	ctx, stop := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		sig := <-signals
-		stop(errors.New(sig.String()))
-		<-signals
-		os.Exit(1) // requests in flight get no answer
-	}()
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
-	os.Exit(report(err, os.Stderr))
-}
-
-// report prints an error of run on one line. It returns the exit code of the
-// process: 0 for nil, 2 for a usageError, which parseFlags returns, and 1 for any
-// other error.
-func report(err error, stderr io.Writer) int {
+	err := run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	if err == nil {
-		return 0
+		return
 	}
-	line := strings.Join(strings.FieldsFunc(err.Error(), unicode.IsControl), " ")
-	fmt.Fprintln(stderr, "petstore:", line)
-	var usage usageError
-	if errors.As(err, &usage) {
-		return 2
+	fmt.Fprintln(os.Stderr, "petstore:", strings.ReplaceAll(err.Error(), "\n", " "))
+	if errors.As(err, new(usageError)) {
+		os.Exit(2)
 	}
-	return 1
+	os.Exit(1)
 }
 
-// run serves until ctx is done, and then returns nil. It also returns nil after
-// it has printed the help or the version.
+// usageError is an error in the arguments.
+type usageError struct{ error }
+
+// run serves until ctx is done, a signal arrives or, with -stdin, standard input
+// ends, and then returns nil. It also returns nil after it has printed the help or
+// the version.
 func run(ctx context.Context, args []string, getenv func(string) string,
 	stdin io.Reader, stdout, stderr io.Writer) error {
 	opts, err := parseFlags(args, stderr)
@@ -74,47 +53,69 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 		return nil
 	}
 	if err != nil {
-		return err
+		return usageError{fmt.Errorf("%w; -h lists the flags", err)}
 	}
 	if opts.version {
-		_, err := fmt.Fprintf(stdout, "%s (build %s, %s)\n", version, build(), runtime.Version())
+		build := "unknown"
+		if info, ok := debug.ReadBuildInfo(); ok {
+			build = info.Main.Version // since Go 1.24, from the version control system
+		}
+		_, err := fmt.Fprintf(stdout, "%s (build %s, %s)\n", version, build, runtime.Version())
 		return err
 	}
 	key := getenv("PETSTORE_API_KEY")
 	if err := validateKey(key); err != nil {
 		return err
 	}
-	limitMemory(getenv)
+
+	// Collecting garbage less often than by default saves 10 to 30 % of the CPU time.
+	// A full store and a full journal stay below the memory limit, near which garbage
+	// is collected more often.
+	if getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+	if getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(maxStoreSize + 200<<20)
+	}
 
 	level := slog.LevelWarn
 	if opts.log {
 		level = slog.LevelInfo
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	if opts.stdin {
 		go func() {
 			io.Copy(io.Discard, stdin)
-			stop(errors.New("standard input has ended"))
+			stop()
 		}()
 	}
 
-	seed, err := readSeedFile(opts.seed)
-	if err != nil {
-		return err
+	seed := newStore()
+	if opts.seed != "" {
+		if seed, err = readSeedFile(opts.seed); err != nil {
+			return err
+		}
 	}
-	ln, err := listen(opts.addr)
+	if opts.addr == "" { // net.Listen would take all interfaces
+		return errors.New("-addr is empty; it takes host:port")
+	}
+	ln, err := net.Listen("tcp", opts.addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; -addr takes host:port, and -addr 127.0.0.1:0 any free port", err)
 	}
 	root := rootURL(ln.Addr())
 	if key == "" {
 		key = newKey()
 		fmt.Fprintf(stderr, randomKeyNotice, key, root)
-	} else if opts.log {
-		fmt.Fprintf(stderr, "a page for browsers is at %s/\n", root)
 	}
+	log.Info("a page for browsers", "url", root+"/")
+
+	// Before this, a signal ends the process. A second one has no effect: some
+	// supervisors, such as timeout(1), send two.
+	ctx, restore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer restore()
 	return serveUntil(ctx, ln, newService(key, seed, opts.latency, ctx.Done(), log), stdout)
 }
 
@@ -137,54 +138,35 @@ type options struct {
 	version bool
 }
 
-// usageError is an error that parseFlags finds.
-type usageError struct{ error }
-
-// parseFlags parses the arguments. Its errors are usageErrors, or flag.ErrHelp
-// after it has printed the help.
+// parseFlags parses the arguments. It returns flag.ErrHelp after it has printed
+// the help.
 func parseFlags(args []string, stderr io.Writer) (options, error) {
-	opts := options{log: isTerminal(stderr)}
+	var opts options
 	flags := flag.NewFlagSet("petstore", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free port")
-	flags.Func("seed", "start with the pets in `file`, a JSON array", func(name string) error {
-		if name == "" { // as from an unset variable
-			return errors.New("it must be the path of a file")
-		}
-		opts.seed = name
-		return nil
-	})
-	flags.Func("latency", fmt.Sprintf("delay each request under /v1 that has the key by this `duration`, up to %v;\n"+
-		"a Petstore-Observer header exempts a request", maxWait),
-		func(text string) (err error) {
-			opts.latency, err = parseLatency(text)
-			return err
-		})
+	flags.StringVar(&opts.seed, "seed", "", "start with the pets in `file`, a JSON array")
+	flags.DurationVar(&opts.latency, "latency", 0, fmt.Sprintf("delay each request under /v1 that has the key "+
+		"by this `duration`, up to %v;\na Petstore-Observer header exempts a request", maxWait))
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
 		"for example because the test that started it has ended")
-	// The help of a BoolVar would show a default that depends on the terminal.
-	flags.BoolFunc("log", "log every recorded request, and every change through /__admin;\n"+
-		"the default is to do so only on a terminal",
-		func(text string) (err error) {
-			if opts.log, err = strconv.ParseBool(text); err != nil {
-				return errors.New("it must be true or false")
-			}
-			return nil
-		})
+	flags.BoolVar(&opts.log, "log", false, "log the address of the page, every recorded request, "+
+		"and every change through /__admin")
 	flags.BoolVar(&opts.version, "version", false, "print the versions of the interface and of this build, and exit")
 
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stderr, helpText)
-		flags.SetOutput(stderr)
-		flags.PrintDefaults()
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(stderr, helpText)
+			flags.SetOutput(stderr)
+			flags.PrintDefaults()
+		}
 		return opts, err
 	}
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %s", flags.Arg(0))
+	if flags.NArg() > 0 {
+		return opts, fmt.Errorf("unexpected argument %s", flags.Arg(0))
 	}
-	if err != nil {
-		return opts, usageError{fmt.Errorf("%w; -h lists the flags", err)}
+	if opts.latency < 0 || opts.latency > maxWait {
+		return opts, fmt.Errorf("-latency must be from 0s to %v", maxWait)
 	}
 	return opts, nil
 }
@@ -205,87 +187,11 @@ Environment:
 Flags:
 `
 
-// build returns the version of the module or, if it has none, the revision that
-// the version control system gave to the build.
-func build() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
-		}
-	}
-	return "unknown" // as with "go run"
-}
-
-// parseLatency parses a duration from 0 to maxWait.
-func parseLatency(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > maxWait {
-		return 0, fmt.Errorf("it must be a duration from 0s to %v, such as 150ms or 2s", maxWait)
-	}
-	return d, nil
-}
-
-// isTerminal reports whether w is a terminal. It treats every character device
-// except the null device as a terminal.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
-}
-
-// memoryLimit is the soft memory limit: near it, the garbage collector runs more
-// often than GOGC says. A full store and a full journal stay below it.
-const memoryLimit = maxStoreSize + 200<<20 // bytes
-
-// gcPercent is the GOGC of the service. Compared with the default of 100, it
-// saves 10 to 30 % of the CPU time of a request. The memory limit bounds the
-// memory that this costs.
-const gcPercent = 400
-
-// limitMemory tunes the garbage collector, unless the environment does.
-func limitMemory(getenv func(string) string) {
-	if getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	if getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryLimit)
-	}
-}
-
-const maxSeed = 128 << 20 // bytes of JSON
-
-// readSeedFile returns a store with the pets in a file, or an empty one if name is
-// empty. It does not read the rest of a file that is too large.
+// readSeedFile returns a store with the pets in a file.
 func readSeedFile(name string) (*store, error) {
-	if name == "" {
-		return newStore(), nil
-	}
-	const hint = "-seed takes the path of a JSON file with an array of pets"
-	file, err := os.Open(name)
+	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w; %s", err, hint)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxSeed+1))
-	if err != nil {
-		return nil, fmt.Errorf("%w; %s", err, hint)
-	}
-	if len(text) > maxSeed {
-		return nil, fmt.Errorf("%s: the seed is over %d bytes", name, maxSeed)
+		return nil, fmt.Errorf("%w; -seed takes the path of a JSON file with an array of pets", err)
 	}
 	seed, err := readSeed(text)
 	if err != nil {
@@ -294,43 +200,21 @@ func readSeedFile(name string) (*store, error) {
 	return seed, nil
 }
 
-// listen listens on addr. Its errors explain what addr must be.
-func listen(addr string) (net.Listener, error) {
-	if addr == "" || addr == ":" {
-		return nil, errors.New("-addr has neither a host nor a port; " +
-			"write -addr 127.0.0.1:8080, or -addr :8080 for all interfaces")
-	}
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		// Error numbers differ between systems, so one hint covers all errors.
-		return nil, fmt.Errorf("%w; -addr must be host:port, with an address of this machine and "+
-			"a port that is free and that you may use; -addr 127.0.0.1:0 takes any free port", err)
-	}
-	return ln, nil
-}
-
 // rootURL returns the URL under which a client on this machine reaches addr,
 // such as http://127.0.0.1:8080.
 func rootURL(addr net.Addr) string {
-	tcp := *addr.(*net.TCPAddr)
+	tcp := addr.(*net.TCPAddr)
 	if tcp.IP.IsUnspecified() {
-		tcp.IP = net.IPv4(127, 0, 0, 1)
+		return fmt.Sprintf("http://127.0.0.1:%d", tcp.Port)
 	}
-	root := url.URL{Scheme: "http", Host: tcp.String()}
-	return root.String() // escapes the zone of an IPv6 address
+	return "http://" + tcp.String()
 }
-
-const (
-	stopTimeout = 10 * time.Second // how long a stopping service waits for requests in flight
-	logTimeout  = time.Second      // how long it then waits for its log to be written
-)
 
 // serveUntil serves s on ln, and prints its base URL. It returns nil once ctx is
 // done and the requests in flight have been answered, or their time is up.
 func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writer) error {
 	srv := newServer(s)
 	defer srv.Close()
-	closeSpareConnections(srv)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	if _, err := fmt.Fprintln(stdout, rootURL(ln.Addr())+"/v1"); err != nil {
@@ -342,61 +226,18 @@ func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writ
 	case <-ctx.Done():
 	}
 
-	// A terminal that is paused (Ctrl-S) blocks the log. That must not keep the
-	// process from stopping.
-	stopped := make(chan error, 1)
-	logged := make(chan struct{})
-	go func() {
-		s.log.Info("stopping; a second signal ends the process at once",
-			"reason", context.Cause(ctx), "limit", stopTimeout)
-		if err := <-stopped; err != nil {
-			s.log.Warn("requests in flight get no answer", "error", err)
-		}
-		close(logged)
-	}()
-	limit, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	limit, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	stopped <- srv.Shutdown(limit)
-	select {
-	case <-logged:
-	case <-time.After(logTimeout):
+	if err := srv.Shutdown(limit); err != nil {
+		s.log.Warn("stopped with connections in use, whose requests get no answer", "error", err)
 	}
 	return nil
-}
-
-// closeSpareConnections makes Shutdown close the connections whose first request
-// has not been read. Browsers open connections before they need them, and
-// Shutdown would wait for up to 5 s for a request on them.
-func closeSpareConnections(srv *http.Server) {
-	var mu sync.Mutex // guards the variables below
-	spare := map[net.Conn]bool{}
-	stopping := false
-	srv.ConnState = func(conn net.Conn, state http.ConnState) {
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case state != http.StateNew:
-			delete(spare, conn)
-		case stopping: // it was accepted just before the listener was closed
-			conn.Close()
-		default:
-			spare[conn] = true
-		}
-	}
-	srv.RegisterOnShutdown(func() {
-		mu.Lock()
-		defer mu.Unlock()
-		stopping = true
-		for conn := range spare {
-			conn.Close()
-		}
-	})
 }
 
 // newServer returns an HTTP server for s, with timeouts for slow clients.
 func newServer(s *service) *http.Server {
 	const readTimeout = 15 * time.Second // for the headers and the body
-	return &http.Server{
+	srv := &http.Server{
 		Handler:           s.handler(),
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -409,4 +250,22 @@ func newServer(s *service) *http.Server {
 		// net/http would answer OPTIONS * itself.
 		DisableGeneralOptionsHandler: true,
 	}
+
+	// Browsers open connections before they need them. Shutdown would wait for up to
+	// 5 s for the first request on one, so close them.
+	var spare sync.Map // the connections without a request, as keys
+	srv.ConnState = func(conn net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			spare.Store(conn, nil)
+		} else {
+			spare.Delete(conn)
+		}
+	}
+	srv.RegisterOnShutdown(func() {
+		spare.Range(func(conn, _ any) bool {
+			conn.(net.Conn).Close()
+			return true
+		})
+	})
+	return srv
 }

@@ -31,7 +31,6 @@ type world struct {
 	done     chan struct{}                 // closed when the next world has replaced this one
 }
 
-// newWorld returns a world with the pets of seed.
 func newWorld(seed *store) *world {
 	return &world{pets: seed.clone(), journal: newJournal(), done: make(chan struct{})}
 }
@@ -44,18 +43,14 @@ func (w *world) setStanding(f *standingFault) {
 	}
 }
 
-// PetStatus is the availability of a pet (contract, section 2). It is empty for
-// a pet without a status.
-type PetStatus string
-
-// petStatuses are the values of a PetStatus.
+// petStatuses are the values of a PetStatus (contract, section 2).
 var petStatuses = []string{"available", "pending", "sold"}
 
 // NewPet is the body of createPet (contract, section 2).
 type NewPet struct {
-	Name       string    `json:"name"`             // any string, including the empty one
-	CategoryID int64     `json:"categoryId"`       // any int64, as the contract shows no categories
-	Status     PetStatus `json:"status,omitempty"` // absent if the client gave none
+	Name       string `json:"name"`             // any string, including the empty one
+	CategoryID int64  `json:"categoryId"`       // any int64, as the contract shows no categories
+	Status     string `json:"status,omitempty"` // one of petStatuses, or absent if the client gave none
 }
 
 // Pet is a NewPet with the id that the store has assigned (contract, section 2).
@@ -72,7 +67,8 @@ type object struct {
 }
 
 // parseObject parses the JSON object of a pet. The last of several members with
-// the same name wins, as in encoding/json. Errors call the text what.
+// the same name wins, as in encoding/json. Error messages call the text by the name
+// in what.
 func parseObject(what string, text []byte) (*object, error) {
 	if !utf8.Valid(text) {
 		return nil, badRequest(codeInvalidBody, what+" is not valid UTF-8")
@@ -80,12 +76,6 @@ func parseObject(what string, text []byte) (*object, error) {
 	o := &object{}
 	err := parseJSON(what, text, &o.members, `a JSON object, such as {"name":"Rex","categoryId":7}`)
 	return o, err
-}
-
-// has reports whether the object has a member with this name.
-func (o *object) has(name string) bool {
-	_, ok := o.members[name]
-	return ok
 }
 
 // take removes a member and returns its JSON, or keeps an error if the object
@@ -99,8 +89,7 @@ func (o *object) take(name, allowed string) (value json.RawMessage, ok bool) {
 	return value, ok
 }
 
-// text returns a member that must be a JSON string. allowed describes the valid
-// values.
+// text returns a member that must be a JSON string.
 func (o *object) text(name, allowed string) string {
 	value, ok := o.take(name, allowed)
 	if !ok {
@@ -140,18 +129,18 @@ func parsePet(o *object) NewPet {
 		Name:       o.text("name", "a string"),
 		CategoryID: o.integer("categoryId", math.MinInt64, math.MaxInt64),
 	}
-	if o.has("status") {
-		p.Status = PetStatus(o.choice("status", petStatuses))
+	if o.members["status"] != nil {
+		p.Status = o.choice("status", petStatuses)
 	}
 	return p
 }
 
-// parseJSON parses text into v. Errors call the text what, and describe the JSON
-// that it must be with allowed.
+// parseJSON parses text into v. Error messages call the text by the name in what,
+// and say with allowed which JSON it must be.
 func parseJSON(what string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
 	trimmed := bytes.TrimSpace(text)
-	isNull := string(trimmed) == "null" // which encoding/json accepts for anything
+	isNull := string(trimmed) == "null" // encoding/json accepts null for anything, within v, too
 	if err == nil && !isNull {
 		return nil
 	}
@@ -169,7 +158,7 @@ func encodeJSON(v any) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // a bug: each v consists of structs, maps, strings and numbers
+		panic(err) // a bug: each v can be encoded
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
@@ -194,33 +183,22 @@ type store struct {
 
 	pets map[int64]*storedPet // by id
 	// ordered holds the pets of each status, and under "" all pets, in ascending
-	// order of id. Once readSeed has returned, its slices are only appended to, so
-	// that list can return a part of one. To remove a pet, replace the slice.
-	ordered map[PetStatus][]*storedPet
+	// order of id. Once readSeed has returned, its slices are only appended to, as
+	// list returns parts of them. To remove a pet, replace the slice.
+	ordered map[string][]*storedPet
 	lastID  int64 // the largest id so far
 	size    int64 // of all pets, in bytes; at most maxStoreSize
 }
 
 func newStore() *store {
-	return &store{
-		pets:    map[int64]*storedPet{},
-		ordered: map[PetStatus][]*storedPet{},
-	}
+	return &store{pets: map[int64]*storedPet{}, ordered: map[string][]*storedPet{}}
 }
 
-// clone returns another store with the same pets. It takes no lock, as s is a seed,
-// which is not modified.
+// clone returns another store with the pets of s, which must be a seed. It takes no
+// lock, as a seed is not modified. The stores share the slices of ordered, which
+// readSeed has clipped, so that an append copies them.
 func (s *store) clone() *store {
-	c := &store{
-		pets:    maps.Clone(s.pets),
-		ordered: map[PetStatus][]*storedPet{},
-		lastID:  s.lastID,
-		size:    s.size,
-	}
-	for status, pets := range s.ordered {
-		c.ordered[status] = slices.Clone(pets)
-	}
-	return c
+	return &store{pets: maps.Clone(s.pets), ordered: maps.Clone(s.ordered), lastID: s.lastID, size: s.size}
 }
 
 // add adds a pet under the next id. If the store is full, it returns an Error
@@ -259,7 +237,7 @@ func (s *store) get(id int64) *storedPet {
 // list returns up to limit pets with this status, or with any status for "",
 // whose ids are above after. It returns them in ascending order of id, and
 // reports whether more follow. The page must not be modified.
-func (s *store) list(status PetStatus, after int64, limit int) (page []*storedPet, more bool) {
+func (s *store) list(status string, after int64, limit int) (page []*storedPet, more bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	pets := s.ordered[status]
@@ -286,8 +264,9 @@ func readSeed(text []byte) (*store, error) {
 			return nil, fmt.Errorf("pet %d: %w", i+1, err)
 		}
 	}
-	for _, pets := range s.ordered {
+	for status, pets := range s.ordered {
 		slices.SortFunc(pets, func(a, b *storedPet) int { return cmp.Compare(a.id, b.id) })
+		s.ordered[status] = slices.Clip(pets)
 	}
 	return s, nil
 }
@@ -301,11 +280,14 @@ func (s *store) putSeed(pet []byte) error {
 	}
 	p := parsePet(o)
 	id := s.lastID + 1
-	if o.has("id") {
+	if o.members["id"] != nil {
 		id = o.integer("id", 1, maxSeedID)
 	}
 	if o.err != nil {
 		return o.err
+	}
+	if unknown := unknownNames(o.members, nil); len(unknown) > 0 {
+		return badRequest(codeInvalidBody, "a pet has no member "+shorten(unknown[0]))
 	}
 	if s.pets[id] != nil {
 		owner := slices.IndexFunc(s.ordered[""], func(other *storedPet) bool { return other.id == id }) + 1
@@ -315,25 +297,33 @@ func (s *store) putSeed(pet []byte) error {
 	return err
 }
 
-// received is what is known of a request when its headers have arrived.
-type received struct {
+// sent is a request in the journal, as it was sent. It must not be modified.
+type sent struct {
 	Time      timestamp `json:"time"` // when the headers had arrived
 	Method    string    `json:"method"`
 	URL       string    `json:"url"`                 // the request target, as sent
 	Operation string    `json:"operation,omitempty"` // that of the route, if it has one
+	Headers   headers   `json:"headers"`             // with Host and Transfer-Encoding, and without the key
+	// Body is empty if there was none, or if it was not read to its end: because
+	// the key was missing or wrong, or the body too large, too late or cut short.
+	// Here and in the answer, bytes that are not UTF-8 become U+FFFD.
+	Body string `json:"body"`
+	// Fault is the fault that is applied, or nil.
+	Fault *faultParameters `json:"fault,omitempty"`
+}
+
+// waitingRequest is a request that has not been recorded yet.
+type waitingRequest struct {
+	*sent
+	// Seconds is the time since the headers had arrived, to the millisecond.
+	Seconds float64 `json:"seconds"`
 }
 
 // entry is a request in the journal, and its answer.
 type entry struct {
 	// ID counts the entries of the journal: 1, 2, 3, …
 	ID int64 `json:"id"`
-	received
-	// Headers are those of the request, in the map of net/http. See readable.
-	Headers headers `json:"headers"`
-	// Body is empty if there was none, or if it was not read to its end: because
-	// the key was missing or wrong, or the body too large, too late or cut short.
-	// Here and in Answer, bytes that are not UTF-8 become U+FFFD.
-	Body string `json:"body"`
+	*sent
 	// Status is that of the answer, or 0 if no answer was sent.
 	Status int `json:"status"`
 	// Seconds is the time until the answer was ready to be sent, to the
@@ -347,35 +337,37 @@ type entry struct {
 	// Error is the message of the operation's Error, even if a fault replaced the
 	// answer, or says that the client left.
 	Error string `json:"error,omitempty"`
-	// Fault is the fault that was applied, or nil.
-	Fault *faultParameters `json:"fault,omitempty"`
 	// Ignored lists the unknown names, which were ignored: sorted preferences of
-	// Prefer, then sorted query parameters, then sorted members of the body. The
-	// last two are missing if the operation was skipped.
+	// Prefer, then sorted query parameters, then sorted members of the body, as far
+	// as these had been read when the answer was clear.
 	Ignored []string `json:"ignored,omitempty"`
 
-	// The headers of the request that net/http keeps apart from the others.
-	host             string
-	transferEncoding []string
-
-	size int // what the entry counts toward maxJournalSize
+	size int // see estimate
 }
 
-// readable returns the entry with all headers of the request, and with the key
-// hidden. It copies the map, which others read too. That is done when the journal
-// is read, and not for each request.
-func (e entry) readable(key string) entry {
-	e.Headers = maps.Clone(e.Headers)
-	if authorization, ok := e.Headers["Authorization"]; ok {
-		e.Headers["Authorization"] = hideKey(authorization, key)
+// The bounds of the journal.
+const (
+	maxEntries     = 1000
+	maxAnswer      = 1000    // bytes of an answer in an entry
+	maxJournalSize = 4 << 20 // bytes of all entries, see estimate
+)
+
+// estimate returns the memory that the entry takes, in bytes.
+func (e *entry) estimate() int {
+	const each = 100 // what a value of a header, or a name, needs besides its text
+	size := len(e.Method) + len(e.URL) + len(e.Body) + len(e.Answer) + len(e.Error)
+	for _, h := range []headers{e.Headers, e.AnswerHeaders} {
+		for name, values := range h {
+			size += len(name)
+			for _, value := range values {
+				size += len(value) + each
+			}
+		}
 	}
-	if e.host != "" {
-		e.Headers["Host"] = []string{e.host}
+	for _, name := range e.Ignored {
+		size += len(name) + each
 	}
-	if e.transferEncoding != nil {
-		e.Headers["Transfer-Encoding"] = e.transferEncoding
-	}
-	return e
+	return size
 }
 
 // timestamp is a time that is encoded in UTC, to the millisecond. It is
@@ -384,6 +376,12 @@ type timestamp struct{ time.Time }
 
 func (t timestamp) MarshalJSON() ([]byte, error) {
 	return t.UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
+}
+
+// secondsSince returns the time since t, to the millisecond. The result of
+// Duration.Seconds can have more digits, as 1.1179999999999999 has.
+func secondsSince(t time.Time) float64 {
+	return float64(time.Since(t).Round(time.Millisecond).Milliseconds()) / 1000
 }
 
 // headers are the headers of a request or an answer, in the map that net/http
@@ -398,26 +396,6 @@ func (h headers) MarshalJSON() ([]byte, error) {
 	}
 	return encodeJSON(joined), nil
 }
-
-// size returns what the headers count toward maxJournalSize.
-func (h headers) size() int {
-	size := 0
-	for name, values := range h {
-		size += len(name)
-		for _, value := range values {
-			size += len(value) + valueCost
-		}
-	}
-	return size
-}
-
-// The bounds of the journal.
-const (
-	maxEntries     = 1000
-	maxAnswer      = 1000    // bytes of an answer in an entry
-	maxJournalSize = 4 << 20 // bytes of all entries, as add counts them
-	valueCost      = 100     // bytes, an estimate of what a header needs besides its text
-)
 
 // journalMeta says what a journal counts.
 type journalMeta struct {
@@ -434,40 +412,30 @@ type journalMeta struct {
 type journal struct {
 	mu sync.Mutex // guards the fields below
 
-	entries []entry                 // the oldest first
-	size    int                     // of all entries
-	meta    journalMeta             // what readers get beside the entries
-	awaited map[chan struct{}]int64 // channels returned by await, each with the total at which it is closed
-	waiting map[*received]bool      // requests that wait for a delay and have not been recorded
+	entries []entry        // the oldest first
+	size    int            // of all entries
+	meta    journalMeta    // what readers get beside the entries
+	waiting map[*sent]bool // requests that wait for a delay and have not been recorded
+	changed chan struct{}  // see watch; nil if nobody watches
 }
 
 func newJournal() *journal {
-	return &journal{
-		meta:    journalMeta{Since: time.Now().UTC()},
-		awaited: map[chan struct{}]int64{},
-		waiting: map[*received]bool{},
-	}
+	return &journal{meta: journalMeta{Since: time.Now().UTC()}, waiting: map[*sent]bool{}}
 }
 
-// startWait lists a request as waiting, until it is added.
-func (j *journal) startWait(r *received) {
+// addWaiting lists a request as waiting, until it is added.
+func (j *journal) addWaiting(s *sent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.waiting[r] = true
+	j.waiting[s] = true
 }
 
-// add appends an entry, and drops the oldest entries beyond the bounds. waited is
-// what startWait was called with, or nil if the request has not waited.
-func (j *journal) add(e entry, waited *received) {
-	e.size = len(e.Method) + len(e.URL) + len(e.host) + len(e.Body) + len(e.Answer) + len(e.Error)
-	e.size += e.Headers.size() + e.AnswerHeaders.size()
-	for _, name := range e.Ignored {
-		e.size += len(name) + valueCost
-	}
-
+// add appends an entry, and drops the oldest entries beyond the bounds.
+func (j *journal) add(e entry) {
+	e.size = e.estimate()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.waiting, waited)
+	delete(j.waiting, e.sent)
 	j.meta.Total++
 	e.ID = j.meta.Total
 	j.entries = append(j.entries, e)
@@ -477,54 +445,47 @@ func (j *journal) add(e entry, waited *received) {
 		j.entries[0] = entry{} // so that what it refers to can be collected
 		j.entries = j.entries[1:]
 	}
-	for c, n := range j.awaited {
-		if j.meta.Total >= n {
-			close(c)
-			delete(j.awaited, c)
-		}
-	}
+	j.wake()
 }
 
 // after returns the entries whose ids are above id, and the requests that wait,
 // the oldest first.
-func (j *journal) after(id int64) ([]entry, []received, journalMeta) {
+func (j *journal) after(id int64) ([]entry, []waitingRequest, journalMeta) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	first := sort.Search(len(j.entries), func(i int) bool { return j.entries[i].ID > id })
-	var waiting []received
-	for r := range j.waiting {
-		waiting = append(waiting, *r)
+	var waiting []waitingRequest
+	for s := range j.waiting {
+		waiting = append(waiting, waitingRequest{s, secondsSince(s.Time.Time)})
 	}
-	slices.SortFunc(waiting, func(a, b received) int { return a.Time.Compare(b.Time.Time) })
+	slices.SortFunc(waiting, func(a, b waitingRequest) int { return a.Time.Compare(b.Time.Time) })
 	return slices.Clone(j.entries[first:]), waiting, j.meta
 }
 
 // clear removes all entries. It keeps the list of waiting requests, which have
-// not been recorded yet. As ids start again at 1, it also ends every await.
+// not been recorded yet.
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.entries, j.size, j.meta = nil, 0, journalMeta{Since: time.Now().UTC()}
-	for c := range j.awaited {
-		close(c)
-		delete(j.awaited, c)
-	}
+	j.wake()
 }
 
-// await returns a channel that is closed once the total reaches n, or the journal
-// is cleared. The caller must call cancel when it is done with the channel.
-func (j *journal) await(n int64) (reached <-chan struct{}, cancel func()) {
+// watch returns what the journal counts, and a channel that is closed when that
+// changes: at the next add or clear.
+func (j *journal) watch() (journalMeta, <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	c := make(chan struct{})
-	if j.meta.Total >= n {
-		close(c)
-		return c, func() {}
+	if j.changed == nil {
+		j.changed = make(chan struct{})
 	}
-	j.awaited[c] = n
-	return c, func() {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		delete(j.awaited, c)
+	return j.meta, j.changed
+}
+
+// wake closes the channel of watch. The caller holds mu.
+func (j *journal) wake() {
+	if j.changed != nil {
+		close(j.changed)
+		j.changed = nil
 	}
 }

@@ -43,7 +43,7 @@ class ClientTest {
         var program = Path.of(ClientTest.class.getProtectionDomain().getCodeSource().getLocation().toURI());
         var binary = program.resolveSibling("../petstore");
         if (!Files.isRegularFile(binary)) throw new IOException("there is no " + binary + ": build petstore first, with \"go build\"");
-        var builder = new ProcessBuilder(binary.toString(), "-addr", "127.0.0.1:0", "-stdin", "-log=false");
+        var builder = new ProcessBuilder(binary.toString(), "-addr", "127.0.0.1:0", "-stdin");
         builder.environment().put("PETSTORE_API_KEY", "test");
         builder.redirectError(ProcessBuilder.Redirect.INHERIT); // petstore reports why it cannot start
         var petstore = builder.start();

@@ -11,7 +11,7 @@ petstore=$(dirname "$0")/../petstore
 export PETSTORE_API_KEY=test
 dir=$(mktemp -d) || exit 1
 mkfifo "$dir/in" "$dir/out"
-"$petstore" -addr 127.0.0.1:0 -stdin -log=false <"$dir/in" >"$dir/out" &
+"$petstore" -addr 127.0.0.1:0 -stdin <"$dir/in" >"$dir/out" &
 exec 3>"$dir/in"
 read -r base <"$dir/out" || echo 'petstore did not start' >&2
 rm -r "$dir"

@@ -63,7 +63,7 @@ class Client {
 async function start(t) {
   const isBuilt = statSync(binary, { throwIfNoEntry: false })?.isFile();
   assert(isBuilt, `there is no ${binary}: build petstore first, with "go build"`);
-  const petstore = spawn(binary, ["-addr", "127.0.0.1:0", "-stdin", "-log=false"], {
+  const petstore = spawn(binary, ["-addr", "127.0.0.1:0", "-stdin"], {
     env: { ...process.env, PETSTORE_API_KEY: "test" },
     stdio: ["pipe", "pipe", "inherit"], // on standard error, petstore reports why it cannot start
   });

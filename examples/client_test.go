@@ -107,7 +107,7 @@ type petstore struct {
 
 func start(t *testing.T) petstore {
 	t.Parallel()
-	cmd := exec.Command("../petstore", "-addr", "127.0.0.1:0", "-stdin", "-log=false")
+	cmd := exec.Command("../petstore", "-addr", "127.0.0.1:0", "-stdin")
 	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY=test")
 	cmd.Stderr = os.Stderr         // petstore reports why it cannot start
 	stdin, err1 := cmd.StdinPipe() // closing it stops petstore, even if the test is killed

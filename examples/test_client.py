@@ -37,7 +37,7 @@ class ClientTest(unittest.TestCase):
         self.assertTrue(PETSTORE.is_file(), f'there is no {PETSTORE}: build petstore first, with "go build"')
         # Standard error is inherited: there petstore says why it cannot start.
         petstore = subprocess.Popen(
-            [PETSTORE, "-addr", "127.0.0.1:0", "-stdin", "-log=false"],
+            [PETSTORE, "-addr", "127.0.0.1:0", "-stdin"],
             env={**os.environ, "PETSTORE_API_KEY": "test"},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
