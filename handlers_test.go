@@ -2139,119 +2139,132 @@ func codeBlocks(text, language string) []string {
 	return blocks
 }
 
-// In fish and tcsh, the variables of README.md are set as it says.
-func TestReadmeVariables(t *testing.T) {
-	t.Parallel()
-	s := command{key: "test"}.start(t)
-	text := strings.ReplaceAll(readFile(t, "README.md"), "http://127.0.0.1:8080", s.url)
-	match := regexp.MustCompile("In fish, [^`]*`(set auth [^`]*)`").FindStringSubmatch(text)
-	if match == nil {
-		t.Fatal("README.md has no line for fish")
+// tableRows returns the cells of the rows, but for their headings, of the tables
+// in a section of a Markdown text.
+func tableRows(text, section string) (rows [][]string) {
+	_, text, _ = strings.Cut(text, "\n## "+section+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "| ") && !strings.HasPrefix(lines[i+1], "|---") {
+			rows = append(rows, strings.Split(strings.Trim(line, "| "), " | "))
+		}
 	}
-	for shell, line := range map[string]string{
-		"fish": match[1],
-		"tcsh": strings.NewReplacer("set auth ", "set auth = ", "set url ", "set url = ").Replace(match[1]),
-	} {
-		t.Run(shell, func(t *testing.T) {
-			if _, err := exec.LookPath(shell); err != nil {
-				t.Skip(err)
-			}
-			cmd := exec.Command(shell, "-c", line+`; curl -sS -H "$auth" $url/v1/pets`)
-			cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1")
-			output, err := cmd.CombinedOutput()
-			if string(output) != "[]\n" || err != nil {
-				t.Errorf("%s: got %s and the error %v, want []", line, output, err)
-			}
-		})
-	}
+	return rows
 }
 
-// The commands for CI reach the petstore that they have started. They fail if
-// another one has the port.
+// The commands for CI reach the petstore that they have started, and leave none
+// behind. They fail if another one has the port. Those of a shared petstore save
+// its pets.
 func TestReferenceCommands(t *testing.T) {
 	t.Parallel()
 	if exec.Command("curl", "--version").Run() != nil {
 		t.Skip("there is no curl")
 	}
-	script := strings.Replace(codeBlocks(readFile(t, "api/reference.md"), "sh")[0], "go build", "true", 1)
-	other := command{key: "test"}.start(t)
-	other.do(t, "POST /v1/pets", newRex)
-	for _, tt := range []struct {
-		addr   string
-		code   int
-		stdout string
-	}{
-		{"127.0.0.1:0", 0, "[]\n"},
-		{strings.TrimPrefix(other.url, "http://"), 1, ""},
-	} {
-		dir := t.TempDir()
-		if err := os.Symlink(os.Args[0], filepath.Join(dir, "petstore")); err != nil {
-			t.Fatal(err)
-		}
+	blocks := codeBlocks(readFile(t, "api/reference.md"), "sh")
+	run := func(t *testing.T, dir, script string) (code int, stdout string) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(script, "127.0.0.1:0", tt.addr))
+		cmd := exec.CommandContext(ctx, "sh", "-c", script)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1", "TMPDIR="+dir, childVariable+"=1")
 		cmd.WaitDelay = patience // an end of the output shows that petstore has ended, too
-		stdout, err := cmd.Output()
-		equal(t, tt.addr+": petstore goes on", errors.Is(err, exec.ErrWaitDelay), false)
-		equal(t, tt.addr+": the exit code", cmd.ProcessState.ExitCode(), tt.code)
-		equal(t, tt.addr+": standard output", string(stdout), tt.stdout)
+		output, err := cmd.Output()
+		equal(t, "petstore goes on", errors.Is(err, exec.ErrWaitDelay), false)
+		return cmd.ProcessState.ExitCode(), string(output)
+	}
+
+	t.Run("Save", func(t *testing.T) {
+		odd := `{"id":4611686018427387904,"name":"\"},][{\"id\":5,\\n","categoryId":-9223372036854775808}`
+		s := start(t, append(manyPets(250), odd)...)
+		list := func() string {
+			return s.do(t, "GET /v1/pets?after=150&limit=100", "").body + s.do(t, "GET /v1/pets?after=250", "").body
+		}
+		want := list()
+		dir := t.TempDir()
+		code, _ := run(t, dir, fmt.Sprintf("auth='Authorization: Bearer %s' url=%s\n%s", testKey, s.url, blocks[0]))
+		equal(t, "the exit code", code, 0)
+		s.reset(t, "[]")
+		seed, err := readSeedFile(filepath.Join(dir, "pets.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "the number of pets", len(seed.pets), 251)
+		s.reset(t, string(encodePage(seed.ordered[""])))
+		equal(t, "the pets", list(), want)
+	})
+
+	script := strings.Replace(blocks[1], "go build", "true", 1)
+	other := command{key: "test"}.start(t)
+	other.do(t, "POST /v1/pets", newRex)
+	for name, tt := range map[string]struct {
+		script string
+		code   int
+		stdout string
+	}{
+		"Free":     {script, 0, "[]\n"},
+		"Occupied": {strings.Replace(script, "127.0.0.1:0", strings.TrimPrefix(other.url, "http://"), 1), 1, ""},
+		"Killed":   {script + "\nkill -9 $$", -1, "[]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Symlink(os.Args[0], filepath.Join(dir, "petstore")); err != nil {
+				t.Fatal(err)
+			}
+			code, stdout := run(t, dir, tt.script)
+			equal(t, "the exit code", code, tt.code)
+			equal(t, "standard output", stdout, tt.stdout)
+		})
 	}
 }
 
-// The examples and the program in README.md pass, and leave no petstore behind.
+// The examples, run as README.md says, pass in a folder that has nothing but a
+// petstore, and leave none behind. Without a petstore, they say what to do.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		command string
-		needs   string // a command that succeeds if the language is new enough
-		passes  string // a regular expression for the output
-	}{
-		{"sh client.sh", "curl --version", `^(ok - .*\n)+$`},
-		{"bash client.sh", "curl --version", `^(ok - .*\n)+$`},
-		{"zsh client.sh", "curl --version", `^(ok - .*\n)+$`},
-		{"go test -count=1 -v client_test.go", "go version", `--- PASS: `},
-		{"go test -C own -count=1 -v .", "go version", `--- PASS: `},
-		{"node --test client.test.mjs", "node --test --version", ` pass [1-9](.*\n)*.* fail 0\n`},
-		{"python3 -W error -m unittest test_client.py", "python3 -c pass", `Ran [1-9].*\n\nOK\n`},
-		{"java ClientTest.java", "javac --version", `^(ok - .*\n)+$`},
-	} {
-		t.Run(tt.command, func(t *testing.T) {
+	needs := map[string]string{ // commands that succeed if what an example needs is installed
+		"sh": "curl --version", "bash": "curl --version", "zsh": "curl --version",
+		"java": "javac --version", "node": "node --test --version",
+	}
+	var commands []string
+	for _, row := range tableRows(readFile(t, "README.md"), "Test a client") {
+		commands = append(commands, strings.Trim(row[2], "`"))
+	}
+	for _, command := range append(commands, "bash client.sh", "zsh client.sh") {
+		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			args, needs := strings.Fields(tt.command), strings.Fields(tt.needs)
+			args := strings.Fields(command)
+			need := strings.Fields(needs[args[0]])
 			_, err := exec.LookPath(args[0])
-			if err != nil || exec.Command(needs[0], needs[1:]...).Run() != nil {
+			if err != nil || len(need) > 0 && exec.Command(need[0], need[1:]...).Run() != nil {
 				t.Skip("not installed, or too old")
 			}
 
-			root := t.TempDir() // of a copy of the examples, with a petstore in the folder above
-			_, err = exec.Command("cp", "-R", "examples", root).Output()
-			dir := filepath.Join(root, "examples")
-			own := filepath.Join(dir, "own") // a module with the program, beside a petstore
-			programs := codeBlocks(readFile(t, "README.md"), "go")
-			equal(t, "programs in README.md", len(programs), 1)
-			if err := errors.Join(err,
-				os.Symlink(os.Args[0], filepath.Join(root, "petstore")),
-				os.Mkdir(own, 0o700),
-				os.Symlink(os.Args[0], filepath.Join(own, "petstore")),
-				os.WriteFile(filepath.Join(own, "go.mod"), []byte("module own\n\ngo 1.22\n"), 0o600),
-				os.WriteFile(filepath.Join(own, "petstore_test.go"), []byte(programs[0]+"\n"), 0o600),
-			); err != nil {
+			dir, file := t.TempDir(), args[len(args)-1]
+			text := readFile(t, filepath.Join("examples", file))
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 4*patience) // Java starts slowly
-			defer cancel()
-			cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1", childVariable+"=1")
-			// A petstore has the standard error of the program. As long as one runs, there
-			// is no end of the output.
-			cmd.WaitDelay = patience
-			output, err := cmd.CombinedOutput()
-			if err != nil || !regexp.MustCompile(tt.passes).Match(output) {
-				t.Errorf("got the error %v and this output, want a match of %s:\n%s", err, tt.passes, output)
+			run := func() (output []byte, err error) {
+				ctx, cancel := context.WithTimeout(context.Background(), 4*patience) // Java starts slowly
+				defer cancel()
+				cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+				cmd.Dir = dir
+				cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1", "GOFLAGS=-count=1", childVariable+"=1")
+				// A petstore has the standard error of the program. As long as one runs, there
+				// is no end of the output.
+				cmd.WaitDelay = patience
+				return cmd.CombinedOutput()
+			}
+			output, err := run()
+			if err == nil || !strings.Contains(string(output), "build petstore first, or change PETSTORE") {
+				t.Errorf("without petstore, got the error %v and this output:\n%s", err, output)
+			}
+			if err := os.Symlink(os.Args[0], filepath.Join(dir, "petstore")); err != nil {
+				t.Fatal(err)
+			}
+			if output, err := run(); err != nil {
+				t.Errorf("got the error %v and this output:\n%s", err, output)
 			}
 		})
 	}
@@ -2522,53 +2535,94 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// Each operation, parameter, code, flag and member is in the first cell of a row
-// of a table of the reference. The page has a row for each code.
+// The tables of the reference and of README.md have each operation, parameter,
+// code, flag and member.
 func TestReference(t *testing.T) {
-	d, operations := readOpenAPI(t)
-	names := faultWords()
-	for request, op := range operations {
-		names = append(names, op.OperationID)
-		if strings.Contains(request, " /__admin/") {
-			names = append(names, request)
+	readme, reference := readFile(t, "README.md"), readFile(t, "api/reference.md")
+	// wantRow wants a row of a section with a name in its first cell, and with words
+	// in the others.
+	wantRow := func(text, section, name string, words ...string) {
+		t.Helper()
+		first := regexp.MustCompile("`" + name + "[` ]|^" + name + "(,|$)")
+		for _, row := range tableRows(text, section) {
+			if first.MatchString(row[0]) {
+				for _, word := range words {
+					if !strings.Contains(strings.Join(row[1:], " "), "`"+word+"`") {
+						t.Errorf("%s: the row of %s does not have `%s`", section, name, word)
+					}
+				}
+				return
+			}
 		}
-		for _, p := range op.Parameters {
-			names = append(names, p.Name)
-		}
+		t.Errorf("%s: no row begins with %s", section, name)
 	}
-	for _, schema := range []string{"Fault", "Journal", "JournalEntry"} {
-		members, _ := d.members(d.Components.Schemas[schema])
-		names = append(names, members...)
-	}
-	_, _, help := command{args: []string{"-h"}}.output()
-	names = append(names, regexp.MustCompile(`(?m)^  -\w+`).FindAllString(help, -1)...)
 
-	var cells []string
-	lines := strings.Split(readFile(t, "api/reference.md"), "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(line, "|") && !strings.HasPrefix(lines[i+1], "|---") { // no heading
-			cells = append(cells, strings.Split(line, "|")[1])
+	var operations, control []string
+	for _, rt := range routes() {
+		switch {
+		case rt.operation == "":
+			continue
+		case strings.Contains(rt.pattern, " /v1/"):
+			operations = append(operations, rt.operation)
+			wantRow(reference, "Operations", rt.operation, append(rt.parameters, rt.pattern)...)
+			wantRow(readme, "The API", rt.operation, rt.parameters...)
+		default:
+			control = append(control, fmt.Sprintf("`%s`, `%s`", rt.pattern, rt.operation))
+		}
+		for _, name := range rt.parameters {
+			switch rt.operation {
+			case "setFault":
+				wantRow(reference, "Faults", name)
+			case "showJournal":
+				wantRow(reference, "Journal", name)
+			}
 		}
 	}
-	for _, name := range names {
-		code := regexp.MustCompile("`" + strings.TrimSpace(name) + "[`= ]")
-		if !slices.ContainsFunc(cells, code.MatchString) {
-			t.Errorf("no table of api/reference.md has `%s` in the first cell of a row", name)
+	equal(t, "the rows in README.md", len(tableRows(readme, "The API")), len(operations))
+	equal(t, "the rows in the reference", len(tableRows(reference, "Operations")), len(operations))
+	wantRow(reference, "Faults", "operation", operations...)
+	var rows []string
+	for _, row := range tableRows(reference, "Control") {
+		if strings.Contains(row[0], "/__admin/") {
+			rows = append(rows, row[0])
 		}
 	}
-	page := readFile(t, "page/page.js")
+	equal(t, "the operations in Control", rows, control)
+
 	for _, code := range faultWords() {
-		if !strings.Contains(page, `{ code: "`+code+`",`) {
-			t.Errorf("page/page.js has no row for the code %s", code)
+		wantRow(readme, "Make it fail", code)
+		wantRow(reference, "Faults", code)
+	}
+
+	s := start(t)
+	wantMembers := func(section, object string) {
+		t.Helper()
+		var members map[string]any
+		if err := json.Unmarshal([]byte(object), &members); err != nil {
+			t.Fatal(err)
 		}
+		for name := range members {
+			wantRow(reference, section, name)
+		}
+	}
+	wantMembers("Faults", s.do(t, "PUT /__admin/fault?code=html", "").body)
+	s.do(t, "GET /v1/pets/9?unknown=1", "") // its entry has all members
+	journal := s.do(t, "GET /__admin/requests", "").body
+	wantMembers("Journal", journal)
+	wantMembers("Journal", strings.Split(journal, "\n")[1])
+
+	var help bytes.Buffer
+	parseFlags([]string{"-h"}, &help)
+	for _, match := range regexp.MustCompile(`(?m)^  (-\S+)`).FindAllStringSubmatch(help.String(), -1) {
+		wantRow(reference, "Flags", match[1])
 	}
 }
 
 // faultWords returns the codes of a fault that are not a status.
 func faultWords() []string {
 	var codes []string
-	for _, fault := range faultCodes {
-		codes = append(codes, fault.code)
+	for _, known := range faultCodes {
+		codes = append(codes, known.code)
 	}
 	return codes
 }

@@ -1,11 +1,10 @@
-// Tests of a client of petstore. Run "go build" in .. once, and then
-// "go test client_test.go" here. README.md, beside this file, says how to use it
-// in another project.
+// Tests of a client of petstore. Copy this file into the folder of your own
+// package, change the name of the package, put the binary of petstore beside it,
+// and run "go test".
 package client
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,90 +12,66 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// client is the client under test: put yours in its place. It sends a request
-// up to four times, unless the context ends first.
-type client struct {
-	base string // the base URL of the API
-}
+// PETSTORE is the path of the binary. A test runs in the folder of its package.
+// Windows finds petstore.exe by itself.
+const PETSTORE = "./petstore"
 
-type pet struct {
-	Name       string `json:"name"`
-	CategoryID int64  `json:"categoryId"`
-}
+const rex = `{"name":"Rex","categoryId":7}`
 
-func (c client) createPet(ctx context.Context, p pet) error {
-	body, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	_, _, err = c.retry(ctx, "POST", c.base+"/pets", string(body))
-	return err
-}
-
-func (c client) listPets(ctx context.Context) ([]pet, error) {
-	var pets []pet
-	for url := c.base + "/pets?limit=2"; url != ""; {
-		answer, next, err := c.retry(ctx, "GET", url, "")
-		if err != nil {
-			return nil, err
-		}
-		var page []pet
-		if err := json.Unmarshal(answer, &page); err != nil {
-			return nil, err
-		}
-		pets = append(pets, page...)
-		url = next
-	}
-	return pets, nil
-}
-
-func (c client) retry(ctx context.Context, method, url, body string) (answer []byte, next string, err error) {
+// createPet is the client under test: put yours in its place. It tries up to
+// four times, unless a try takes too long.
+func createPet(base string, timeout time.Duration) (err error) {
+	client := http.Client{Timeout: timeout}
 	for range 4 {
-		answer, next, err = c.send(ctx, method, url, body)
-		if err == nil || ctx.Err() != nil {
+		var answer []byte
+		if answer, err = send(&client, "POST", base+"/pets", rex); err == nil {
+			return json.Unmarshal(answer, new(struct{ ID int64 }))
+		}
+		if os.IsTimeout(err) {
 			break
 		}
 	}
-	return answer, next, err
+	return err
 }
 
-// send returns the body of the answer, and the URL of the next page if there is
-// one.
-func (c client) send(ctx context.Context, method, url, body string) (answer []byte, next string, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		return nil, "", err
+// The first request gets an error, the second a reset connection, and the third
+// no answer, although its pet is added. So there are two pets.
+func TestRetry(t *testing.T) {
+	p := start(t)
+	p.do("PUT", "/__admin/fault?code=503,rst,lost&operation=createPet", "")
+	if err := createPet(p.base, 5*time.Second); err != nil {
+		t.Error(err)
 	}
-	req.Header.Set("Authorization", "Bearer test")
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, "", err
+	p.check("503 0 0 201", 2)
+}
+
+// The client gives up before its pet is added, or on half of the answer. A
+// timeout that covers only the headers lets it wait for 30 seconds in the latter.
+func TestTimeout(t *testing.T) {
+	for _, tt := range []struct {
+		fault, statuses string
+		pets            int
+	}{
+		{"delay=30", "0", 1},
+		{"code=stall", "201", 2},
+	} {
+		t.Run(tt.fault, func(t *testing.T) {
+			p := start(t)
+			p.do("POST", "/__admin/reset", "["+rex+"]") // the pets of the test
+			p.do("PUT", "/__admin/fault?"+tt.fault, "")
+			if err := createPet(p.base, time.Second); !os.IsTimeout(err) {
+				t.Errorf("got the error %v, want a timeout", err)
+			}
+			// petstore may record a request a moment after its client has left.
+			p.do("GET", "/__admin/requests?total=1", "")
+			p.check(tt.statuses, tt.pets)
+		})
 	}
-	defer resp.Body.Close()
-	answer, err = io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, "", err
-	}
-	if resp.StatusCode >= 400 {
-		return nil, "", fmt.Errorf("%s: %s", resp.Status, answer)
-	}
-	link := regexp.MustCompile(`<(.*)>; rel="next"`).FindStringSubmatch(resp.Header.Get("Link"))
-	if link == nil {
-		return answer, "", nil
-	}
-	page, err := resp.Request.URL.Parse(link[1])
-	if err != nil {
-		return nil, "", err
-	}
-	return answer, page.String(), nil
 }
 
 // petstore is a petstore process that runs until its test ends.
@@ -107,166 +82,70 @@ type petstore struct {
 
 func start(t *testing.T) petstore {
 	t.Parallel()
-	cmd := exec.Command("../petstore", "-addr", "127.0.0.1:0", "-stdin")
+	cmd := exec.Command(PETSTORE, "-addr", "127.0.0.1:0", "-stdin")
 	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY=test")
 	cmd.Stderr = os.Stderr         // petstore reports why it cannot start
 	stdin, err1 := cmd.StdinPipe() // closing it stops petstore, even if the test is killed
 	stdout, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
-		t.Fatal(err, `; build petstore first, with "go build"`)
+		t.Fatalf("%v: build petstore first, or change PETSTORE", err)
 	}
 	t.Cleanup(func() { stdin.Close(); cmd.Wait() })
 	base, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		t.Fatal("petstore did not start; standard error says why")
 	}
-	base = strings.TrimSpace(base) // such as http://127.0.0.1:54321/v1
-	return petstore{t, base}
+	return petstore{t, strings.TrimSpace(base)}
 }
 
 // do sends a request of the test itself, which is not recorded and to which no
-// fault is applied. It decodes the answer into v, unless v is nil.
-func (p petstore) do(method, path, body string, v any) {
+// fault is applied. It returns the body of the answer.
+func (p petstore) do(method, path, body string) []byte {
 	p.t.Helper()
-	req, err := http.NewRequest(method, strings.TrimSuffix(p.base, "/v1")+path, strings.NewReader(body))
+	client := http.Client{Timeout: 10 * time.Second}
+	answer, err := send(&client, method, strings.TrimSuffix(p.base, "/v1")+path, body, "Petstore-Observer")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer test")
-	req.Header.Set("Petstore-Observer", "test")
-	resp, err := http.DefaultClient.Do(req)
+	return answer
+}
+
+// check compares the statuses of the answers, and the number of pets. A request
+// is recorded before its answer is sent, so check need not wait.
+func (p petstore) check(statuses string, pets int) {
+	p.t.Helper()
+	var list []any
+	json.Unmarshal(p.do("GET", "/v1/pets?limit=100", ""), &list)
+	if len(list) != pets {
+		p.t.Errorf("there are %d pets, want %d", len(list), pets)
+	}
+	var journal struct{ Requests []struct{ Status int } }
+	json.Unmarshal(p.do("GET", "/__admin/requests", ""), &journal)
+	got := strings.NewReplacer("[", "", "]", "", "{", "", "}", "").Replace(fmt.Sprint(journal.Requests))
+	if got != statuses {
+		p.t.Errorf("the statuses are %s, want %s", got, statuses)
+	}
+}
+
+// send sends a request with these headers, and returns the body of the answer.
+func send(client *http.Client, method, url, body string, headers ...string) ([]byte, error) {
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
-		p.t.Fatal(err)
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer test")
+	req.Header.Set("Content-Type", "application/json")
+	for _, name := range headers {
+		req.Header.Set(name, "test")
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode >= 400 {
-		p.t.Fatalf("%s %s: %s: %s %v", method, path, resp.Status, answer, err)
+	if err == nil && resp.StatusCode >= 400 {
+		err = fmt.Errorf("%s %s: %s: %s", method, url, resp.Status, answer)
 	}
-	if v != nil {
-		if err := json.Unmarshal(answer, v); err != nil {
-			p.t.Fatalf("%s %s: %v", method, path, err)
-		}
-	}
-}
-
-// request is a request of the client, and the status of its answer.
-type request struct {
-	Operation, Body string
-	Status          int
-}
-
-// journal has the recorded requests, and those that still wait for a delay.
-type journal struct{ Requests, Waiting []request }
-
-func (p petstore) journal() (j journal) {
-	p.t.Helper()
-	p.do("GET", "/__admin/requests", "", &j)
-	return j
-}
-
-// check compares the statuses of the answers, and the number of pets, which is
-// at most 100. A request is recorded before its answer is sent, so check need not
-// wait. A request that still waits is one that the client has given up.
-func (p petstore) check(wantStatuses string, wantPets int) {
-	p.t.Helper()
-	var pets []pet
-	p.do("GET", "/v1/pets?limit=100", "", &pets)
-	if len(pets) != wantPets {
-		p.t.Errorf("there are %d pets, want %d", len(pets), wantPets)
-	}
-	j := p.journal()
-	var statuses []string
-	for _, request := range j.Requests {
-		statuses = append(statuses, fmt.Sprint(request.Status))
-	}
-	if got := strings.Join(statuses, " "); got != wantStatuses {
-		p.t.Errorf("the statuses are %q, want %q", got, wantStatuses)
-	}
-	if len(j.Waiting) > 0 {
-		p.t.Errorf("these requests still wait: %+v", j.Waiting)
-	}
-}
-
-var rex = pet{Name: "Rex", CategoryID: 7}
-
-func TestCreate(t *testing.T) {
-	p := start(t)
-	if err := (client{p.base}).createPet(context.Background(), rex); err != nil {
-		t.Error(err)
-	}
-	p.check("201", 1)
-	want := []request{{"createPet", `{"name":"Rex","categoryId":7}`, 201}}
-	if got := p.journal().Requests; !slices.Equal(got, want) {
-		t.Errorf("the requests are %+v, want %+v", got, want)
-	}
-}
-
-// The first request gets an error, the second a reset connection, and the third
-// no answer, although its pet is added. So there are two pets in the end.
-func TestRetry(t *testing.T) {
-	p := start(t)
-	p.do("PUT", "/__admin/fault?code=503,rst,lost&operation=createPet", "", nil)
-	if err := (client{p.base}).createPet(context.Background(), rex); err != nil {
-		t.Error(err)
-	}
-	p.check("503 0 0 201", 2)
-}
-
-func TestThirdPageFails(t *testing.T) {
-	p := start(t)
-	p.do("POST", "/__admin/reset", "["+strings.Repeat(`{"name":"Rex","categoryId":7},`, 6)+
-		`{"name":"Tom","categoryId":9}]`, nil)
-	p.do("PUT", "/__admin/fault?code=500&skip=2&times=1&operation=listPets", "", nil)
-	pets, err := client{p.base}.listPets(context.Background())
-	if err != nil || len(pets) != 7 {
-		t.Errorf("listPets returns %d pets and the error %v, want 7 and none", len(pets), err)
-	}
-	p.check("200 200 500 200 200", 7)
-}
-
-// The answer comes in pieces, one a second, until the test ends the fault. Then
-// the rest comes at once.
-func TestSlowAnswer(t *testing.T) {
-	p := start(t)
-	p.do("POST", "/__admin/reset", `[{"name":"Rex","categoryId":7}]`, nil)
-	p.do("PUT", "/__admin/fault?code=drip&operation=listPets", "", nil)
-	done := make(chan error, 1)
-	go func() {
-		_, err := client{p.base}.listPets(context.Background())
-		done <- err
-	}()
-	p.do("GET", "/__admin/requests?total=1", "", nil) // returns when the first piece is about to be sent
-	select {
-	case err := <-done:
-		t.Fatalf("the client did not wait for the whole answer; its error is %v", err)
-	default:
-	}
-	p.do("DELETE", "/__admin/fault", "", nil)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	p.check("200", 1)
-}
-
-func TestGiveUpBeforeOperation(t *testing.T) {
-	testGiveUp(t, "delay=30", "0", 0)
-}
-
-// A client whose timeout covers only the headers waits for 30 seconds here.
-func TestGiveUpOnHalfAnswer(t *testing.T) {
-	testGiveUp(t, "code=stall", "201", 1)
-}
-
-func testGiveUp(t *testing.T, fault, wantStatuses string, wantPets int) {
-	p := start(t)
-	p.do("PUT", "/__admin/fault?operation=createPet&"+fault, "", nil)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	if err := (client{p.base}).createPet(ctx, rex); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("createPet returns the error %v, want %v", err, context.DeadlineExceeded)
-	}
-	// petstore may record a request a moment after its client has left.
-	p.do("GET", "/__admin/requests?total=1", "", nil)
-	p.check(wantStatuses, wantPets)
+	return answer, err
 }
