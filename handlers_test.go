@@ -823,20 +823,6 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// The fault of a Prefer header does not end with the standing fault.
-func TestPreferIsNotReleased(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	s.setFault(t, "delay=30")
-	pending := s.send(t, "GET /v1/pets", "", "Prefer: delay=0.5, answer-delay=0.5")
-	s.setFault(t, "delay=30")
-	s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
-	pending.wait().want(t, 200, "[]")
-	if e := s.journal(t, 1)[0]; e.Seconds < 1 {
-		t.Errorf("it took %v seconds, want 1 or more", e.Seconds)
-	}
-}
-
 // The half of a stall is sent at once.
 func TestStallSendsHalf(t *testing.T) {
 	s := start(t)
@@ -938,18 +924,6 @@ func TestClientLeaves(t *testing.T) {
 			equal(t, "error in the journal", e.Error, problem)
 		})
 	}
-}
-
-// The journal is in the order of the answers.
-func TestJournalOrder(t *testing.T) {
-	s := start(t)
-	s.setFault(t, "delay=30&times=1")
-	slow := s.send(t, "GET /v1/pets?slow", "")
-	s.waitHeld(t, 1)
-	s.do(t, "GET /v1/pets?quick", "").want(t, 200, "[]")
-	s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
-	slow.wait().want(t, 200, "[]")
-	s.wantJournal(t, "GET /v1/pets?quick 200", "GET /v1/pets?slow 200")
 }
 
 // The standing fault.
@@ -1095,23 +1069,6 @@ func TestConcurrentFaults(t *testing.T) {
 	}
 }
 
-// A PUT answers with the fault that it has set, whatever others do at the same
-// time.
-func TestConcurrentPuts(t *testing.T) {
-	h := testHandler(t)
-	concurrently(16, func(i int) {
-		want := fmt.Sprintf(`{"code":"503","times":%d,"matched":0,"applied":0,"held":0}`+"\n", i+1)
-		for range 1500 {
-			got := call(h, "PUT", fmt.Sprint("/__admin/fault?code=503&times=", i+1), "").Body.String()
-			if got != want {
-				t.Errorf("PUT %d: got %s, want %s", i, got, want)
-				return
-			}
-			call(h, "GET", "/v1/pets", "")
-		}
-	})
-}
-
 // When the standing fault is deleted, replaced or reset, or when the service
 // stops, the requests that it holds go on at once. A reset and a stop end the waits
 // of Prefer, too. A request is listed as waiting until its answer is being sent.
@@ -1146,7 +1103,7 @@ func TestRelease(t *testing.T) {
 		prefers := strings.HasPrefix(tt.fault, "Prefer: ")
 		for end, release := range ends {
 			if prefers && (end == "delete" || end == "put") {
-				continue // which TestPreferIsNotReleased has
+				continue // which end the standing fault only
 			}
 			ok := t.Run(tt.fault+"/"+end, func(t *testing.T) {
 				s := start(t, newRex)
@@ -1562,7 +1519,9 @@ func TestJournalBounds(t *testing.T) {
 		}
 	}
 	check("small requests", 1000, 1003)
+	read, _, _ := j.after(3)
 	add(1 << 20)
+	equal(t, "the oldest entry that was read before", read[0].ID, 4)
 	check("a large request", 1+3<<20/4000, 1004)
 	j.clear()
 	add(4 << 20)
@@ -1592,32 +1551,6 @@ func TestEntrySize(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A reader gets whole entries with consecutive ids, while requests are recorded
-// and entries are dropped.
-func TestConcurrentJournal(t *testing.T) {
-	h := testHandler(t)
-	for range 1000 {
-		call(h, "GET", "/nothing", "")
-	}
-	concurrently(8, func(int) {
-		for range 5 {
-			for range 50 {
-				call(h, "GET", "/nothing", "")
-			}
-			var journal struct{ Requests []recorded }
-			json.Unmarshal(call(h, "GET", "/__admin/requests", "").Body.Bytes(), &journal)
-			ok := len(journal.Requests) == 1000
-			for i, e := range journal.Requests {
-				ok = ok && e.ID == journal.Requests[0].ID+int64(i) && e.URL == "/nothing"
-			}
-			if !ok {
-				t.Errorf("got %+v", journal.Requests)
-				return
-			}
-		}
-	})
 }
 
 // With -log, the log has the address of the page, and a line for each recorded
@@ -1876,7 +1809,7 @@ func TestBaseURL(t *testing.T) {
 }
 
 // The key comes from the environment. Without one, each run has a random key, and
-// shows it in a curl line and a link. No part of it is the same in each run.
+// shows it in a curl line and a link.
 func TestKeyOfRun(t *testing.T) {
 	s := command{key: "!~" + strings.Repeat("k", 4094)}.start(t) // the longest
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
@@ -1889,13 +1822,8 @@ func TestKeyOfRun(t *testing.T) {
 	matches(t, "standard error without a key", notice,
 		"curl -H 'Authorization: Bearer "+s.key+"' '"+s.url+"/v1/pets'\n +"+s.url+"/#key="+s.key+"\n")
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-	if len(s.key) != 32 || len(other.key) != 32 {
-		t.Fatalf("got the keys %q and %q", s.key, other.key)
-	}
-	for i := 0; i < len(s.key); i += 8 {
-		if s.key[i:i+8] == other.key[i:i+8] {
-			t.Errorf("got the keys %s and %s, want them to differ at %d", s.key, other.key, i)
-		}
+	if s.key == other.key {
+		t.Errorf("got the key %q twice, want random ones", s.key)
 	}
 }
 
@@ -2307,8 +2235,6 @@ type schema struct {
 	AllOf                []schema
 	Type, Pattern        string
 	Enum                 []string
-	Minimum, Maximum     *float64
-	Default              any
 	Required             []string
 	Properties           map[string]schema
 	AdditionalProperties *schema
@@ -2358,15 +2284,8 @@ func (d description) resolve(s schema) schema {
 	return whole
 }
 
-// members returns the members of an object, and those that are required.
-func (d description) members(s schema) (all, required []string) {
-	s = d.resolve(s)
-	return keys(s.Properties), s.Required
-}
-
-// check checks that a value has the type and the members of a schema. It adds the
-// members to seen, each after the name of the schema.
-func (d description) check(t testing.TB, s schema, value any, name string, seen map[string]bool) {
+// check checks that a value has the type and the members of a schema.
+func (d description) check(t testing.TB, s schema, value any, name string) {
 	t.Helper()
 	if s.Ref != "" {
 		name = strings.TrimPrefix(s.Ref, "#/components/schemas/")
@@ -2388,7 +2307,7 @@ func (d description) check(t testing.TB, s schema, value any, name string, seen 
 		kind = "array"
 		if s.Items != nil {
 			for _, element := range v {
-				d.check(t, *s.Items, element, name, seen)
+				d.check(t, *s.Items, element, name)
 			}
 		}
 	case map[string]any:
@@ -2399,9 +2318,8 @@ func (d description) check(t testing.TB, s schema, value any, name string, seen 
 				described, found = *s.AdditionalProperties, true
 			}
 			equal(t, name+" describes "+member, found, true)
-			seen[name+"."+member] = true
 			if found {
-				d.check(t, described, value, name+"."+member, seen)
+				d.check(t, described, value, name+"."+member)
 			}
 		}
 		for _, member := range s.Required {
@@ -2411,8 +2329,7 @@ func (d description) check(t testing.TB, s schema, value any, name string, seen 
 	equal(t, name+": type", kind, s.Type)
 }
 
-// api/openapi.json has the routes of the service, and their query parameters with
-// what these allow.
+// api/openapi.json has the routes of the service, with their query parameters.
 func TestOpenAPI(t *testing.T) {
 	d, operations := readOpenAPI(t)
 	routed := map[string]bool{}
@@ -2435,37 +2352,6 @@ func TestOpenAPI(t *testing.T) {
 	equal(t, "the operations", keys(operations), keys(routed))
 	equal(t, "FaultOperation", d.Components.Schemas["FaultOperation"].Enum, faultOperations)
 
-	for request, op := range operations {
-		for _, p := range op.Parameters {
-			t.Run(op.OperationID+" "+p.Name, func(t *testing.T) {
-				s := start(t, manyPets(150)...)
-				target := request + "?"
-				if op.OperationID == "setFault" && p.Name != "code" {
-					target += "code=503&" // with which every parameter is allowed
-				}
-				without := s.do(t, target, "").body
-				schema := d.resolve(p.Schema)
-				accepted := map[any]bool{} // by value
-				for _, value := range schema.Enum {
-					accepted[value], accepted[value+"x"] = true, false
-				}
-				if schema.Minimum != nil {
-					accepted[int64(*schema.Minimum)], accepted[int64(*schema.Minimum)-1] = true, false
-				}
-				if schema.Maximum != nil {
-					accepted[int64(*schema.Maximum)], accepted[int64(*schema.Maximum)+1] = true, false
-				}
-				for value, want := range accepted {
-					r := s.do(t, fmt.Sprint(target, p.Name, "=", value), "")
-					equal(t, fmt.Sprint(value, " is accepted"), r.status == 200, want)
-				}
-				if schema.Default != nil {
-					equal(t, "the default", s.do(t, fmt.Sprint(target, p.Name, "=", schema.Default), "").body, without)
-				}
-			})
-		}
-	}
-
 	// The codes of a fault are those of FaultCode.
 	s := start(t)
 	pattern := regexp.MustCompile(d.Components.Schemas["FaultCode"].Pattern)
@@ -2477,21 +2363,18 @@ func TestOpenAPI(t *testing.T) {
 }
 
 // Each operation answers with the members and types that api/openapi.json describes,
-// as its examples do. Each member that it describes is in an answer or in the
-// example of a body.
+// as its examples do.
 func TestSchemas(t *testing.T) {
 	d, operations := readOpenAPI(t)
-	seen := map[string]bool{}
-	tested := 0
 	for request, op := range operations {
 		body := ""
 		if example := op.RequestBody.Content.JSON.Example; example != nil {
 			body = jsonText(example)
-			d.check(t, op.RequestBody.Content.JSON.Schema, example, op.OperationID, seen)
+			d.check(t, op.RequestBody.Content.JSON.Schema, example, op.OperationID)
 		}
 		for _, r := range op.Responses {
 			if c := r.Content.JSON; c.Example != nil {
-				d.check(t, c.Schema, c.Example, op.OperationID+": example", map[string]bool{})
+				d.check(t, c.Schema, c.Example, op.OperationID+": example")
 			}
 		}
 		send := func(t *testing.T, s *server, query string) {
@@ -2504,12 +2387,11 @@ func TestSchemas(t *testing.T) {
 			equal(t, fmt.Sprint("the status ", r.status, " is described"), found, true)
 			var answer, refusal any
 			json.Unmarshal([]byte(r.body), &answer) // none for a 204
-			d.check(t, described.Content.JSON.Schema, answer, op.OperationID, seen)
+			d.check(t, described.Content.JSON.Schema, answer, op.OperationID)
 			json.Unmarshal([]byte(s.do(t, target, body, noKey).body), &refusal)
-			d.check(t, d.Components.Schemas["Error"], refusal, "Error", seen)
+			d.check(t, d.Components.Schemas["Error"], refusal, "Error")
 		}
 		t.Run(op.OperationID, func(t *testing.T) {
-			tested++
 			few := start(t, newIda)
 			few.do(t, "GET /nothing", "")
 			send(t, few, "?delay=0")
@@ -2523,15 +2405,6 @@ func TestSchemas(t *testing.T) {
 			all.waitHeld(t, 1)
 			send(t, all, "?code=503&delay=0&answer-delay=0&retry-after=1&operation=createPet&skip=1&times=1")
 		})
-	}
-	if tested < len(operations) {
-		return // as -run has left out some
-	}
-	for name, s := range d.Components.Schemas {
-		members, _ := d.members(s)
-		for _, member := range members {
-			equal(t, name+"."+member+" was seen", seen[name+"."+member], true)
-		}
 	}
 }
 
@@ -2664,9 +2537,8 @@ func FuzzCreate(f *testing.F) {
 	})
 }
 
-// TestLong has what takes long: a seed of a million pets, one that does not fit into
-// the store, a whole stall, whole delays, a whole wait for the journal, and requests
-// that do not arrive.
+// TestLong has what takes long: a seed of a million pets, and one that does not fit
+// into the store.
 func TestLong(t *testing.T) {
 	if os.Getenv("PETSTORE_LONG") == "" {
 		t.Skip("PETSTORE_LONG is not set")
@@ -2682,37 +2554,6 @@ func TestLong(t *testing.T) {
 		_, err := readSeed([]byte("[" + strings.Repeat(`{"name":"","categoryId":1},`, 2_000_000) + newRex + "]"))
 		matches(t, "the error", fmt.Sprint(err), `^pet \d+: the store is full`)
 	})
-	for _, tt := range []struct {
-		request, header string
-		status          int // 0 if there is no answer
-	}{
-		{"GET /v1/pets", "Prefer: code=stall", 200},
-		{"HEAD /v1/pets", "Prefer: code=stall", 0},
-		{"GET /v1/pets", "Prefer: delay=30, answer-delay=30", 200},
-		{"GET /__admin/requests?total=9", "", 200},
-	} {
-		t.Run(tt.request+" "+tt.header, func(t *testing.T) {
-			t.Parallel()
-			begin := time.Now()
-			c := program(t).sendRaw(t, tt.request, tt.header)
-			c.SetDeadline(begin.Add(2 * time.Minute))
-			equal(t, "status", c.read("GET").status, tt.status)
-			if took := time.Since(begin); took < 30*time.Second {
-				t.Errorf("it took %v, want 30 s", took)
-			}
-		})
-	}
-	for text, status := range map[string]int{ // a body has 15 s, and headers have 5 s
-		"POST /healthz HTTP/1.1\nHost: petstore\nContent-Length: 3\n\n": 408,
-		"GET /healthz HTTP/1.1\n": 0,
-	} {
-		t.Run(text, func(t *testing.T) {
-			t.Parallel()
-			c := program(t).dial(t)
-			c.write(text)
-			equal(t, "status", c.read("POST").status, status)
-		})
-	}
 }
 
 // Benchmark measures requests to a service with 1,000 pets and as many requests in
