@@ -1933,8 +1933,11 @@ func TestSignals(t *testing.T) {
 			log := new(buffer)
 			s, cmd := startProcess(t, log)
 			c := s.startRequest(t, "POST /v1/pets")
+			held := s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
+			s.waitWaiting(t, "GET /v1/pets listPets")
 			cmd.Process.Signal(sig)
 			cmd.Process.Signal(sig)
+			held.wait().want(t, 200, "[]")
 			s.waitRefused(t) // or two signals could arrive as one
 			cmd.Process.Signal(sig)
 			c.write(newIda)

@@ -1,766 +1,457 @@
-// This script shows what clients have sent to the service, sets faults, and is a client itself.
-//
-// All that the page knows is in state. The function update changes it, and draws the parts of the
-// page that show what has changed. Clients can send any text, so text is never set as HTML.
+// This script shows what the journal and the standing fault of the service say, sets faults, and
+// is a client itself. All that it knows is in state. The function update changes it, and draws
+// what has changed. Clients can send any text, so text is never set as HTML.
 
-// Times, in milliseconds: between two readings, for which one request of the page may take, and for
-// which a notice stays.
-const interval = 500;
-const timeLimit = 5000;
-const noticeTime = 6000;
+const readingInterval = 500; // milliseconds
+const timeLimit = 5000; // milliseconds for a request of the page
+const maxRequests = 1000; // as many as the service keeps
+const maxPets = 100; // and no more on a page of listPets
+const maxAnswer = 1000; // bytes of an answer that the journal has
+const maxSending = 2; // requests of the page that wait, as a browser has six connections
+const maxLine = 1000; // bytes of a line for a shell; a terminal keeps 4,095
 
-// The page keeps as many requests as the service does, and as many pets. Of an answer, the service
-// keeps the first bytes.
-const maxKept = 1000;
-const maxAnswer = 1000;
+// What parameters of a fault ask for, whatever the client does.
+const meanings = {
+  status: "Instead of the operation, an error with this status is sent.",
+  delay: "Before the operation, the request waits this long, or until the fault ends.",
+  "answer-delay": "Before the answer, the request waits this long, or until the fault ends.",
+};
 
-// A page of pets, and the most pages that one reading asks for. The next reading goes on.
-const pageSize = 100;
-const maxPages = 10;
-
-// How many requests that the page has sent may wait at a time, as the connections of a browser are
-// few, and how many codes of a list the sign shows.
-const maxSending = 2;
-const maxCodes = 8;
-
-// The presets, which are also the codes with a name. The result says what a code does. A code that
-// is not here is shown by its name.
-const skipping = [
-  { code: "503", title: "503", hint: "unavailable" },
-  { code: "429", title: "429", hint: "rate limit" },
-  { code: "hangup", title: "Hang up", hint: "connection closed", result: "the connection closes" },
-  { code: "rst", title: "TCP reset", hint: "connection reset", result: "the connection is reset" },
-];
-const performing = [
-  { delay: "3", title: "Slow by 3 s", hint: "then the answer" },
-  { code: "drip", title: "Slow body", hint: "a piece a second", result: "its body comes slowly" },
-  { code: "lost", title: "Answer lost", hint: "connection closed", result: "its answer is lost" },
-  { code: "truncate", title: "Answer cut", hint: "half of the body", result: "its answer is cut" },
-  { code: "stall", title: "Answer stalls", hint: "half, then silence", result: "its answer stops" },
-  { code: "html", title: "HTML page", hint: "with status 502", result: "its answer is HTML" },
-];
-const faults = [...skipping, ...performing];
-
-// What the page sends as a client: the first request that it shows, and the pets that it adds.
-const example = { method: "GET", url: "/v1/pets", headers: { Authorization: "Bearer <API_KEY>" } };
-const samples = [
-  { name: "Rex", categoryId: 1, status: "available" },
-  { name: "Bella", categoryId: 2, status: "pending" },
-  { name: "Zoë", categoryId: 3, status: "sold" },
-  { name: "Мурка", categoryId: 2 },
+// The faults that have a button.
+const presets = [
+  { delay: "3", label: "Slow by 3 s", when: "before", meaning: meanings.delay },
+  { delay: "30", label: "Hold", when: "before", meaning: meanings.delay },
+  { code: "503", label: "503", when: "instead", meaning: meanings.status },
+  { code: "429", label: "429", when: "instead", meaning: meanings.status },
+  { code: "hangup", label: "Hang up", when: "instead",
+    meaning: "Instead of the operation, the connection is closed." },
+  { code: "rst", label: "TCP reset", when: "instead",
+    meaning: "Instead of the operation, the connection is reset (TCP RST)." },
+  { code: "lost", label: "Answer lost", when: "after",
+    meaning: "After the operation, the connection is closed without an answer." },
+  { code: "truncate", label: "Answer cut", when: "after",
+    meaning: "After the operation, half of the body is sent, and the connection is closed." },
+  { code: "stall", label: "Answer stalls", when: "after",
+    meaning: "After the operation, half of the body is sent, and nothing more for up to 30 s." },
+  { code: "drip", label: "Slow body", when: "after",
+    meaning: "After the operation, the body is sent in up to ten pieces, one a second." },
+  { code: "html", label: "HTML", when: "after",
+    meaning: "After the operation, a 502 with an HTML page is sent." },
 ];
 
-// The elements of the page that have an id, by id.
+// What the page sends as a client: a listing, or a pet with one of these names.
+const listing = { method: "GET", url: "/v1/pets", headers: { Authorization: "Bearer <API_KEY>" } };
+const petNames = ["Rex", "Bella", "Zoë", "Мурка"];
+
+// The elements of the page that have an id, by id, and the rows of requests.
 const page = Object.fromEntries(
   [...document.querySelectorAll("[id]")].map((element) => [element.id, element]),
 );
+const rows = new WeakMap();
 
 // State.
 
+// What the page knows of a service that it has not asked yet.
+const unknown = {
+  trouble: "", // why nothing is known at the moment
+  since: "", // when the ids of the journal began, or "" before the first answer
+  total: 0, // how many requests the journal had since
+  fault: {}, // the standing fault, or {} for none
+  requests: [], // the last ones
+  waiting: [], // those that have no answer yet
+  waited: new Map(), // for how many seconds each of them has waited
+  selected: null, // the request in the pane
+  pets: [], // the last ones, in ascending order of id
+  hasMorePets: false, // whether there are more to read
+  refusal: "", // why the service has refused a fault
+};
+
 const state = {
-  // The API key, or "" while the page asks for it, and why it asks.
-  key: "",
-  keyError: "",
-  // Why the service does not answer, or "" while it does.
-  trouble: "",
-  // When the ids of the journal began, or "" before the first answer.
-  since: "",
-  // The standing fault and its counters, or {} for none.
-  fault: {},
-  // The last requests, the oldest first, the number of all, and those that pass the filter.
-  requests: [],
-  total: 0,
-  visible: [],
+  ...unknown,
+  key: null, // the API key, or "" while the page asks for it
+  keyError: "", // why it asks
   filter: "",
-  // The requests that wait for a delay and are not among the others yet, as the service names them.
-  waiting: [],
-  // The request in the pane, or null.
-  selected: null,
-  // Whether the list follows its end.
-  isFollowing: true,
-  // The last pets, in ascending order of id, the number of those that were read, and whether there
-  // are more to read.
-  pets: [],
-  petCount: 0,
-  hasMorePets: false,
-  // Why the service refuses what was typed, and the last news for the reader.
-  refusal: "",
-  notice: "",
-  isError: false,
+  visible: [], // the requests, and then those that wait, with the words of the filter
+  followsEnd: true, // whether the list scrolls to new requests
+  sending: 0, // how many requests of the page wait
+  notice: "", // the last news for the reader
+  reading: Promise.resolve(), // settled when all readings have ended
+  nextReading: 0, // the timer of the next one
 };
 
 // views are the functions that draw, each with the names of the state that it shows.
 const views = [
-  { draw: drawFrame, shows: ["key", "keyError", "since", "trouble"] },
-  { draw: drawSign, shows: ["key", "since", "trouble", "fault"] },
-  { draw: drawFaults, shows: ["trouble", "fault"] },
-  { draw: drawRefusal, shows: ["refusal"] },
-  { draw: drawList, shows: ["visible", "waiting", "total", "since", "trouble"] },
-  { draw: drawSelection, shows: ["visible", "selected"] },
+  { draw: drawFrame, shows: ["key", "keyError"] },
+  { draw: drawSign, shows: ["fault", "since", "trouble"] },
+  { draw: drawList, shows: ["visible"] },
+  { draw: drawCount, shows: ["visible", "since", "total"] },
   { draw: drawPane, shows: ["selected"] },
-  { draw: drawNews, shows: ["visible", "isFollowing"] },
-  { draw: drawPets, shows: ["since", "pets", "petCount", "hasMorePets"] },
-  { draw: drawNotice, shows: ["notice", "isError"] },
+  { draw: drawWaited, shows: ["waited", "visible", "selected"] },
+  { draw: drawSelection, shows: ["visible", "selected"] },
+  { draw: drawPets, shows: ["pets"] },
+  { draw: drawTexts, shows: ["refusal", "notice"] },
 ];
 
-// update changes the state and draws what has changed. A view that throws does not keep the others
-// from being drawn; the notice, which is drawn last, says so.
+// update changes the state and draws what has changed.
 function update(changes) {
   const changed = new Set(Object.keys(changes).filter((name) => changes[name] !== state[name]));
   Object.assign(state, changes);
-  if (changed.has("requests") || changed.has("filter")) {
-    state.visible = state.requests.filter(isVisible);
+  if (["requests", "waiting", "filter"].some((name) => changed.has(name))) {
+    state.visible = [...state.requests, ...state.waiting].filter(isVisible);
     changed.add("visible");
   }
-  for (const { draw, shows } of views) {
-    if (shows.some((name) => changed.has(name))) {
-      try {
-        draw();
-      } catch (error) {
-        reportError(error);
-        state.notice = `This page has a bug: ${error.message}. The rest of it goes on.`;
-        state.isError = true;
-        changed.add("notice");
-      }
-    }
-  }
-}
-
-function tell(notice, isError = false) {
-  update({ notice, isError });
+  const isStale = ({ shows }) => shows.some((name) => changed.has(name));
+  views.filter(isStale).forEach(({ draw }) => draw());
 }
 
 // Requests of the page. The service neither records nor delays them, and applies no fault to them.
 
-// A ServiceError is an Error of the service, with its status, or the lack of an answer.
-class ServiceError extends Error {
-  constructor(message, status = 0) {
-    super(message);
-    this.status = status;
-  }
+const notPetstore = "Something other than petstore answers.";
+
+// failure returns the error of a call, with the status of the answer, or 0 without one.
+function failure(message, status) {
+  return Object.assign(new Error(message), { status });
 }
 
-// call returns the body of an answer. It throws a ServiceError.
+// call returns the body of an answer. It throws a failure whose message is to be told.
 async function call(method, path) {
-  const { key } = state;
-  const headers = { Authorization: `Bearer ${key}`, "Petstore-Observer": "page" };
+  const headers = { Authorization: `Bearer ${state.key}`, "Petstore-Observer": "page" };
   let response;
   let text;
   try {
-    const signal = AbortSignal.timeout(timeLimit);
-    response = await fetch(path, { method, headers, signal });
+    response = await fetch(path, { method, headers, signal: AbortSignal.timeout(timeLimit) });
     text = await response.text();
   } catch {
-    throw new ServiceError("No answer has come.");
-  }
-  const isLate = key !== state.key; // the reader has entered another one since
-  if (response.status === 401 && !isLate) {
-    useKey("", "The service refuses this key.");
+    throw failure("Petstore does not answer.", 0);
   }
   if (!response.ok) {
-    throw new ServiceError(parse(text).message, response.status);
+    const { message } = parse(text);
+    throw failure(message ?? notPetstore, message ? response.status : 0);
   }
   return text;
 }
 
-function parse(text, reviver) {
+function parse(text) {
   try {
-    return JSON.parse(text, reviver);
+    return Object(JSON.parse(text));
   } catch {
-    throw new ServiceError("Something other than petstore answers.");
+    throw failure(notPetstore, 0);
   }
 }
 
-// asText keeps a number as it is written: the ids of pets are int64, and a number of JavaScript is
-// exact up to 2^53 only.
-function asText(name, value, context) {
-  return typeof value === "number" ? (context?.source ?? String(value)) : value;
-}
-
-let polling = Promise.resolve();
-let nextPoll;
-
-// poll reads what is new, now and again after a while. It waits for a reading under way and then
-// starts another, so that readings do not overlap, and the last one includes what was done before.
-function poll() {
-  polling = polling.then(async () => {
-    clearTimeout(nextPoll);
-    if (state.key) {
-      await read();
-      nextPoll = setTimeout(poll, state.hasMorePets && !state.trouble ? 0 : interval);
+// read reads what is new, after a reading under way, and again after a while.
+function read() {
+  const reading = state.reading.then(async () => {
+    clearTimeout(state.nextReading);
+    const { key } = state;
+    if (key) {
+      await readNews().catch((problem) => report(problem, key));
+      const pause = state.hasMorePets && !state.trouble ? 0 : readingInterval;
+      update({ nextReading: setTimeout(read, pause) });
     }
   });
-  return polling;
+  update({ reading });
 }
 
-async function read() {
-  const { key } = state;
-  try {
-    const news = await readNews();
-    if (key === state.key) {
-      update(news);
-    }
-  } catch (error) {
-    if (!(error instanceof ServiceError)) {
-      reportError(error);
-      tell(`This page has a bug: ${error.message}. It goes on asking.`, true);
-    } else if (key === state.key) {
-      update({ trouble: error.message });
-    }
+// report tells why a request with this key has failed. The reader may have entered another one.
+function report(problem, key) {
+  if (key === state.key && problem.status === 401) {
+    useKey("", problem.message);
+  } else if (key === state.key) {
+    const trouble = problem.status === undefined ? notPetstore : problem.message;
+    const selected = state.waiting.includes(state.selected) ? null : state.selected;
+    update({ trouble, waiting: [], waited: new Map(), selected });
   }
 }
 
-// readNews returns the changes of the state. When the ids of the journal have begun anew, the page
-// knows nothing that still holds, but keeps the request that is being read.
+// readNews updates the state. After a reset, the ids of the journal begin anew.
 async function readNews() {
-  let { requests, pets, petCount } = state;
-  let [fault, journal] = await Promise.all([
-    call("GET", "/__admin/fault"),
-    readJournal(requests.at(-1)?.id ?? 0),
-  ]);
-  const isAnew = journal.meta.since !== state.since;
-  if (isAnew) {
-    if (requests.length > 0) {
-      journal = await readJournal(0);
-    }
-    [requests, pets, petCount] = [[], [], 0];
+  const { key, since: known } = state;
+  const readJournal = async (id) => parse(await call("GET", `/__admin/requests?after=${id}`));
+  const fault = parse(await call("GET", "/__admin/fault"));
+  let journal = await readJournal(state.requests.at(-1)?.id ?? 0);
+  const isAnew = journal.meta.since !== known;
+  if (isAnew && state.requests.length > 0) {
+    journal = await readJournal(0);
   }
-  const newPets = await readPets(pets.at(-1)?.id ?? 0);
+  const { total, since } = journal.meta;
+  const pets = await readPets(isAnew, total !== state.total);
+  if (key !== state.key || known !== state.since) {
+    return; // the reader has entered a key
+  }
 
-  const { waiting, meta } = journal;
-  const hasMorePets = newPets.length === maxPages * pageSize;
-  const changes = { trouble: "", since: meta.since, total: meta.total, hasMorePets };
-  for (const [name, value] of Object.entries({ fault: parse(fault), waiting })) {
-    if (JSON.stringify(value) !== JSON.stringify(state[name])) {
-      changes[name] = value;
-    }
-  }
-  if (isAnew || journal.requests.length > 0) {
-    changes.requests = append(requests, journal.requests);
-  }
-  if (isAnew || newPets.length > 0) {
-    changes.pets = [...pets, ...newPets].slice(-maxKept);
-    changes.petCount = petCount + newPets.length;
-  }
-  if (isAnew) {
-    changes.isFollowing = true;
-  }
-  return changes;
+  const news = journal.requests.map(withText);
+  const requests = [...(isAnew ? [] : state.requests), ...news].slice(-maxRequests);
+  update({
+    trouble: "",
+    refusal: state.trouble ? "" : state.refusal,
+    fault: keep(state.fault, fault),
+    since,
+    total,
+    requests: isAnew || news.length > 0 ? requests : state.requests,
+    ...pets,
+    ...readWaiting(journal.waiting, news),
+  });
 }
 
-async function readJournal(after) {
-  return parse(await call("GET", `/__admin/requests?after=${after}`));
+// keep returns what was known if the news are equal, so that nothing is drawn again.
+function keep(known, news) {
+  return JSON.stringify(known) === JSON.stringify(news) ? known : news;
 }
 
-async function readPets(after) {
-  const pets = [];
-  for (let i = 0; i < maxPages; i++) {
-    const text = await call("GET", `/v1/pets?after=${pets.at(-1)?.id ?? after}&limit=${pageSize}`);
-    const more = parse(text, asText);
-    pets.push(...more);
-    if (more.length < pageSize) {
-      break;
-    }
+// readPets returns the changes of the pets. New requests may have removed some that are shown.
+async function readPets(isAnew, hasNewRequests) {
+  const known = isAnew ? [] : state.pets;
+  const isAgain = hasNewRequests && !state.hasMorePets && known.length > 0;
+  const after = isAgain ? BigInt(known[0].id) - 1n : (known.at(-1)?.id ?? 0);
+  const text = await call("GET", `/v1/pets?limit=${maxPets}&after=${after}`);
+  const news = parse(text.replace(/"id":(\d+)/g, '"id":"$1"')); // numbers are exact to 2^53
+  const pets = isAgain ? news : [...known, ...news].slice(-maxPets);
+  return { pets: keep(state.pets, pets), hasMorePets: news.length === maxPets };
+}
+
+// readWaiting returns the changes of the requests that wait. They have no id, so the page knows
+// them by what was sent. A selected one stays selected when it has its answer.
+function readWaiting(given, news) {
+  const known = [...state.waiting];
+  const waited = new Map();
+  for (const one of given) {
+    const i = known.findIndex((old) => sentText(old) === sentText(one));
+    const [request] = i < 0 ? [withText(one)] : known.splice(i, 1);
+    waited.set(request, one.seconds);
   }
-  return pets;
+  const { selected } = state;
+  const hasEnded = known.includes(selected);
+  const ended = news.find((one) => hasEnded && sentText(one) === sentText(selected));
+  return {
+    waiting: keep(state.waiting, [...waited.keys()]),
+    waited,
+    selected: hasEnded ? (ended ?? null) : selected,
+  };
 }
 
 // Actions.
 
-let acting = Promise.resolve();
-
-// act runs an action, after those before it, and shows the result or a notice. While the service
-// does not answer, nothing is done, now or later.
-function act(action, notice = "") {
-  if (state.trouble) {
-    tell("Petstore does not answer, so nothing was done.");
-    return;
+// act changes something. It returns whether that was done, or else shows why it was not.
+async function act(method, path) {
+  const { key } = state;
+  update({ notice: "", refusal: "" });
+  const problem = await call(method, path).then(() => null, (reason) => reason);
+  if (problem?.status === 400 && key === state.key) {
+    update({ refusal: problem.message });
+    page.refusal.scrollIntoView({ block: "nearest" });
+  } else if (problem) {
+    report(problem, key);
   }
-  tell("");
-  acting = acting.then(async () => {
-    try {
-      await action();
-      await poll();
-      update({ refusal: "" });
-      if (notice) {
-        tell(notice);
-      }
-    } catch (error) {
-      poll();
-      if (!(error instanceof ServiceError)) {
-        reportError(error);
-      }
-      if (fieldNamedIn(error.message)) {
-        update({ refusal: error.message });
-      } else if (error.status === 0) {
-        tell(`${error.message} Whether it was done is not known.`, true);
-      } else if (error.status !== 401) {
-        tell(error.message, true);
-      }
-    }
-  });
+  read();
+  return !problem;
 }
 
-// fieldNamedIn returns the field that a message of the service begins with, or null.
-function fieldNamedIn(message) {
-  const [name] = /^[a-z-]*/.exec(message);
-  return page.another.querySelector(`[name="${name}"]`);
-}
-
-// setFault sets a fault. A parameter that is empty is not given.
-async function setFault(parameters) {
+// setFault sets a fault. What is empty is not given.
+function setFault(parameters) {
   const given = Object.entries(parameters).filter(([, value]) => value);
-  await call("PUT", `/__admin/fault?${new URLSearchParams(given)}`);
+  return act("PUT", `/__admin/fault?${new URLSearchParams(given)}`);
 }
 
-// setPreset sets the fault of a preset, for the operation and as often as the reader has chosen.
-function setPreset({ code, delay }) {
-  const { operation, often } = page.faultForm.elements;
-  const parameters = { code, delay, operation: operation.value, times: often.value };
-  act(() => setFault(parameters));
-}
-
-// setTyped sets the fault of the fields, and closes them.
-function setTyped() {
-  const { operation, often } = page.faultForm.elements;
-  const parameters = { operation: operation.value };
-  for (const { name, value } of page.another.querySelectorAll("input")) {
-    parameters[name] = value.trim().replace(/[\s,]+/g, ","); // "503 lost" is a list, too
-  }
-  parameters.times ||= parameters.code.includes(",") ? "" : often.value; // or the list counts
-  act(async () => {
-    await setFault(parameters);
-    if (page.another.contains(document.activeElement)) {
-      page.anotherTitle.focus(); // as what is hidden loses the focus
-    }
-    page.another.open = false;
-  });
-}
-
-function resetAll() {
-  act(async () => {
-    await call("POST", "/__admin/reset");
-    page.faultForm.reset();
-    page.filter.value = "";
-    added = 0;
-    update({ filter: "", selected: null });
-  }, "All is reset.");
-}
-
-// ask runs an action when the reader has confirmed it.
-function ask(question, consequence, label, action) {
-  page.question.textContent = question;
-  page.consequence.textContent = consequence;
-  page.confirm.textContent = label;
-  page.confirm.onclick = action;
-  page.dialog.showModal();
-}
-
-let sending = 0;
-
-// send sends a request as a client: it is recorded, and faults are applied to it. A fault may hold
-// it for long, so it has no time limit, and no action waits for it.
-async function send(request) {
-  if (state.trouble) {
-    tell("Petstore does not answer, so nothing was sent.");
+// send sends a request as a client: it is recorded, and faults are applied to it.
+async function send({ method, url, headers, body }) {
+  if (state.sending === maxSending) {
+    update({ notice: `Not sent: ${maxSending} requests of this page still wait.` });
     return;
   }
-  if (sending === maxSending) {
-    tell(`Nothing was sent: ${maxSending} requests of this page still wait for their answers.`);
-    return;
-  }
-  let got = "no answer";
-  sending++;
+  update({ sending: state.sending + 1, notice: "" });
+  let result = "cannot send this request";
   try {
-    const response = await fetch(sendable(request));
-    got = `a ${response.status}, but not the whole answer`;
+    const bytes = body ? new TextEncoder().encode(body) : null; // a text would be given a type
+    const given = { method, headers: clientHeaders(headers), body: bytes };
+    const init = { ...given, cache: "no-store", credentials: "omit" };
+    const request = new Request(location.origin + url, init);
+    result = "got no answer";
+    const response = await fetch(request);
+    result = `got ${response.status}, and not the whole body`;
     await response.text();
-    got = `a ${response.status}`;
+    result = `got ${response.status}`;
   } catch {
-    // Its row says what became of it.
+    // The result says how far it came.
   }
-  sending--;
-  tell(`This browser got ${got}.`);
-  poll();
+  update({ sending: state.sending - 1, notice: `This browser ${result}.` });
+  read();
 }
-
-let added = 0;
 
 function addPet() {
-  const headers = { ...example.headers, "Content-Type": "application/json" };
-  const sample = { ...samples[added % samples.length] };
-  if (++added > samples.length) {
-    sample.name += ` ${added}`; // or it would be "again" after a failure
-  }
-  send({ ...example, method: "POST", headers, body: JSON.stringify(sample) });
+  const headers = { ...listing.headers, "Content-Type": "application/json" };
+  const name = petNames[state.pets.length % petNames.length];
+  const body = JSON.stringify({ name, categoryId: 7, status: "available" });
+  send({ method: "POST", url: "/v1/pets", headers, body });
 }
 
-// The key.
+async function copy() {
+  const line = curlLine(state.selected);
+  const notice = line.includes(state.key) ? "Copied, with the key." : "Copied.";
+  try {
+    await navigator.clipboard.writeText(line);
+    update({ notice });
+  } catch {
+    prompt("This browser does not let the page copy. The line:", line);
+  }
+}
 
 // useKey uses a key until the tab is closed. Without one, the page asks for it, for a reason.
-function useKey(key, reason = "") {
-  if (/[^!-~]/.test(key)) {
-    useKey("", "This is no key: it has characters other than visible ASCII.");
-    return;
-  }
+function useKey(text, keyError = "") {
+  const key = text.replace(/[^!-~]/g, ""); // as no key has other characters
   sessionStorage.apiKey = key;
-  update({ key, keyError: reason, trouble: "", since: "", notice: "" });
-  if (key) {
-    poll();
-  } else {
-    page.keyField.focus();
-  }
+  update({ ...unknown, key, keyError, notice: "" });
+  read();
 }
 
-// enter uses the key in the fragment of the address, as in /#key=abc, and hides it there. Otherwise
-// it uses the key of the tab.
+// enter uses the key in the address, as in /#key=abc, and removes it there, or that of the tab.
 function enter() {
-  let key = /^#key=(.+)/.exec(location.hash)?.[1] ?? "";
+  const fragment = location.hash.slice(1).replaceAll("+", "%2B"); // or it would be a space
+  const key = new URLSearchParams(fragment).get("key");
   if (key) {
     history.replaceState(null, "", location.pathname);
   }
-  try {
-    key = decodeURIComponent(key);
-  } catch {
-    // The key is not percent-encoded.
-  }
   if (key || !state.key) {
-    useKey(key.trim() || (sessionStorage.apiKey ?? ""));
+    useKey(key || (sessionStorage.apiKey ?? ""));
   }
 }
 
-// Faults in words.
+// Requests and faults as text.
 
-// isActive reports whether a fault stands that is not used up.
-function isActive({ times = Infinity, applied }) {
-  return applied < times; // which is false for undefined
+// sentText returns a text of all that was sent, and of the fault.
+function sentText({ time, method, url, operation, headers, body, fault }) {
+  return JSON.stringify([time, method, url, operation, headers, body, fault]);
 }
 
-// isList reports whether a fault has a list of codes. Its times are the length of the list.
-function isList({ code }) {
-  return code?.includes(",") === true;
+// withText returns a request with the text that the filter searches.
+function withText(request) {
+  const { method, url, operation, headers, body, error, ignored, answer, answerHeaders } = request;
+  const texts = [method, url, operation, outcomeOf(request), faultText(request.fault), error];
+  texts.push(ignored, body, answer, ...linesOf(headers), ...linesOf(answerHeaders));
+  return { ...request, text: texts.join("\n").toLowerCase() };
 }
 
-// kindOf returns the preset that has the words for a code, or undefined.
-function kindOf(code) {
-  return code && faults.find((preset) => preset.code === code);
-}
-
-function isStatus(code) {
-  return /^\d+$/.test(code);
-}
-
-// titleOf returns a code in short, such as "Answer lost".
-function titleOf(code) {
-  return kindOf(code)?.title ?? code;
-}
-
-// nounOf returns what a fault is for, such as "createPet requests".
-function nounOf({ operation }, count) {
-  const noun = operation ? `${operation} request` : "request";
-  return count === 1 ? noun : `${noun}s`;
-}
-
-// slowness returns the delays of a fault.
-function slowness({ delay, "answer-delay": answerDelay }) {
-  const parts = [delay && `Slow by ${delay} s`, answerDelay && `Answer slow by ${answerDelay} s`];
-  return parts.filter(Boolean).join(", ");
-}
-
-// effectOf says what a fault with one code or none does to an operation and to its answer.
-function effectOf(fault, operation = "The operation") {
-  const { code, delay, "answer-delay": answerDelay, "retry-after": retryAfter } = fault;
-  const kind = kindOf(code);
-  let effect = `meets “${code}”, a code that this page does not know`;
-  if (!code) {
-    effect = delay ? "is performed" : "is performed at once";
-  } else if (isStatus(code)) {
-    effect = `is not performed: the client gets a ${code}`;
-  } else if (kind) {
-    effect = `is ${skipping.includes(kind) ? "not performed:" : "performed, but"} ${kind.result}`;
-  }
-  const sentences = [
-    `${operation} ${delay ? `waits ${delay} s, then ` : ""}${effect}.`,
-    answerDelay && `The answer waits ${answerDelay} s.`,
-    isStatus(code) && retryAfter && `Retry-After is ${retryAfter} s.`,
-  ];
-  return sentences.filter(Boolean).join(" ");
-}
-
-// nextEffectOf says what a standing fault does to the next request that it is applied to.
-function nextEffectOf(fault) {
-  const { code, applied, operation, held } = fault;
-  if (!isActive(fault)) {
-    return `Used up${held ? ", but it still holds requests" : ". Requests are answered as usual"}.`;
-  }
-  const next = isList(fault) ? code.split(",")[applied] : code;
-  return `${isList(fault) ? "Next: " : ""}${effectOf({ ...fault, code: next }, operation)}`;
-}
-
-// Requests in words.
-
-// append adds entries of the journal to the requests that the page keeps. They are new to the
-// reader unless they were there before the page was.
-function append(requests, entries) {
-  const all = [...requests];
-  for (const entry of entries) {
-    all.push({ ...newRequest(entry, all), isNew: state.since !== "" });
-  }
-  return all.slice(-maxKept);
-}
-
-// newWaiting returns a request that waits, in the form of the others.
-function newWaiting({ time, method, url, operation = "" }) {
-  const [outcome, reason] = ["waiting", "held by a delay"];
-  const text = [method, url, operation, outcome, reason].join("\n").toLowerCase();
-  return { time, method, url, outcome, reason, isWaiting: true, text };
-}
-
-// newRequest adds to an entry of the journal what the page says about it, and the text to search.
-function newRequest(entry, earlier) {
-  const { method, url, headers, status, seconds, answerHeaders = {}, fault, ignored = [] } = entry;
-  const agent = headers["User-Agent"] ?? "";
-  const isHalf = status !== 0 && ["truncate", "stall"].includes(fault?.code);
-  const isGradual = method !== "HEAD" && ["drip", "stall"].includes(fault?.code); // goes on later
-  const request = {
-    ...entry,
-    answerHeaders,
-    ignored: ignored.join(", "),
-    client: agent.startsWith("Mozilla/") ? "browser" : agent,
-    isHalf,
-    outcome: status === 0 ? "no answer" : `${status}${isHalf ? ", half" : ""}`,
-    hasFailed: status === 0 || status >= 400 || isHalf,
-    mayPass: [0, 408, 429].includes(status) || status >= 500 || isHalf,
-    injected: fault ? injectedBy(fault, answerHeaders) : "",
-    effect: fault ? effectOn(entry) : "",
-    again: sinceFailure(entry, earlier),
-    took: `${duration(seconds)}${isGradual ? " …" : ""}`,
-  };
-  const { operation, client, outcome, injected, effect, error, body, answer } = request;
-  const texts = [method, url, operation, client, outcome, injected, effect, error, body, answer];
-  texts.push(request.ignored && `ignored: ${request.ignored}`, request.again && "again");
-  texts.push(...linesOf(headers), ...linesOf(answerHeaders));
-  request.text = texts.join("\n").toLowerCase();
-  return request;
-}
-
-// injectedBy returns the fault of a request in short, such as "Simulated, Slow by 1 s". With a
-// header, the service confirms a fault that the request itself has asked for.
-function injectedBy(fault, answerHeaders) {
-  const { code } = fault;
-  const name = code && (isStatus(code) ? "Simulated" : titleOf(code));
-  const text = [name, slowness(fault)].filter(Boolean).join(", ");
-  return answerHeaders["Preference-Applied"] ? `Prefer: ${text}` : text;
-}
-
-// effectOn says what a fault did to a request. It returns "" if the request has failed for another
-// reason: then its error says what became of it. A fault that ends lets a request go earlier.
-function effectOn({ method, operation, status, seconds, fault, error }) {
-  if (error && (!isStatus(fault.code) || status === 0)) {
-    return "";
-  }
-  const { code, delay = 0, "answer-delay": answerDelay = 0 } = fault;
-  const isEarly = seconds < Number(delay) + Number(answerDelay);
-  const isAtOnce = method === "HEAD" && code === "drip"; // as there is no body
-  const effect = effectOf(isAtOnce ? { ...fault, code: "" } : fault, operation);
-  return isEarly ? `${effect} It was let go after ${duration(seconds)}.` : effect;
-}
-
-// sinceFailure returns the time between a request and the last equal one of the same client, if
-// that one has met a failure that may pass, and had ended before. Otherwise it returns "".
-function sinceFailure(entry, earlier) {
-  const last = earlier.findLast(
-    ({ method, url, headers, body }) =>
-      method === entry.method &&
-      url === entry.url &&
-      body === entry.body &&
-      headers["User-Agent"] === entry.headers["User-Agent"] &&
-      headers.Authorization === entry.headers.Authorization,
-  );
-  const pause = last && (new Date(entry.time) - new Date(last.time)) / 1000;
-  const hasEnded = pause + 0.001 > last?.seconds; // as times are whole milliseconds
-  return last?.mayPass && hasEnded ? duration(pause) : "";
-}
-
-// isVisible reports whether a request passes the filter. A method and a status are compared as a
-// whole: "503" is not to find what was sent at 10:15:03.
-function isVisible({ method, status, text, hasFailed }) {
+function isVisible({ text }) {
   const words = state.filter.toLowerCase().split(/\s+/);
-  return words.every((word) => {
-    if (word === "failed") {
-      return hasFailed;
-    }
-    if (/^(connect|delete|get|head|options|patch|post|put|trace)$/.test(word)) {
-      return method.toLowerCase() === word;
-    }
-    return /^[1-5]\d\d$/.test(word) ? String(status) === word : text.includes(word);
-  });
+  return words.every((word) => text.includes(word));
 }
 
-function linesOf(headers) {
-  return Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+function linesOf(values = {}, separator = ": ") {
+  return Object.entries(values).map((pair) => pair.join(separator));
 }
 
-// Words.
-
-function number(count) {
-  return count.toLocaleString("en");
+function faultText(fault) {
+  return linesOf(fault, "=").join(" ");
 }
 
-function duration(seconds) {
-  if (seconds < 0.001) {
-    return "<1 ms";
-  }
-  return seconds < 0.9995 ? `${Math.round(seconds * 1000)} ms` : `${Number(seconds.toFixed(2))} s`;
+function outcomeOf({ status }) {
+  return status === undefined ? "waiting" : String(status || "no answer");
 }
 
-const clock = new Intl.DateTimeFormat("en-GB", {
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  fractionalSecondDigits: 3,
-});
-
-// clip shortens a text to a number of characters, and never to half of a surrogate pair.
-function clip(text, length) {
-  const isLong = text.length > length;
-  return reveal(isLong ? `${text.slice(0, length).replace(/[\uD800-\uDBFF]$/, "")}…` : text);
+// outcomeClass returns the class that gives an outcome its colour.
+function outcomeClass({ status = -1 }) {
+  return status < 0 ? "waits" : status === 0 ? "failed" : status < 400 ? "succeeded" : "refused";
 }
 
-// indent formats JSON, or the beginning of it: a member or an element of the outermost value a
-// line. It works on the text, so that numbers and repeated members stay as they are.
-function indent(json) {
-  let text = "";
-  let depth = 0;
-  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"?|\S/g)) {
-    if (/[\]}]/.test(token[0]) && --depth === 0) {
-      text += "\n";
-    }
-    text += token;
-    if (/[[{]/.test(token[0]) && ++depth === 1) {
-      text += "\n  ";
-    } else if (token === ",") {
-      text += depth === 1 ? "\n  " : " ";
-    } else if (token === ":") {
-      text += " ";
-    }
-  }
-  return text.replace(/^([[{])\s+([\]}])$/, "$1$2");
+// secondsOf returns the time until the answer was ready, unless its body was then sent slowly.
+function secondsOf({ seconds, status, fault }) {
+  const isSlow = ["stall", "drip"].includes(fault?.code);
+  return status === undefined || isSlow ? undefined : seconds.toFixed(3);
 }
 
-// Lines for a shell.
-
-// pathOf returns the path and query of a request target without the host that the client named:
-// /v1/pets for http://pets.test/v1/pets. What it returns always begins with a slash. Any client can
-// send a target such as a:@evil.test/steal, which behind the origin of this page would turn that
-// origin into a user name, and the line would send the key to evil.test.
-function pathOf(url) {
-  return url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, "").replace(/^(?!\/)/, "/");
+// presetOf returns the preset of a code. Every status means the same.
+function presetOf(code) {
+  const known = presets.find((preset) => preset.code === code);
+  return known ?? { label: code, meaning: /^\d+$/.test(code) ? meanings.status : "" };
 }
 
-// replayOf returns what sends a request to this service again.
-function replayOf({ method, url, headers, body = "", status, fault }, key = state.key) {
-  const path = pathOf(url).replace(/[^!-~]|#/gu, encodeURIComponent);
-  const hasKey = isKeyed(path, headers, status, fault);
-  const kept = Object.entries(headers).filter(
-    ([name]) => !ownHeaders.test(name) && !(hasKey && name === "Authorization"),
-  );
-  if (hasKey) {
-    kept.unshift(["Authorization", `Bearer ${key}`]);
-  }
-  return { method, path, headers: kept, body: method === "HEAD" ? "" : body };
+// meaningOf says what a fault asks for. A list of codes says it by itself.
+function meaningOf(fault = {}) {
+  const parts = [
+    fault.delay && meanings.delay,
+    fault.code && presetOf(fault.code).meaning,
+    fault["answer-delay"] && meanings["answer-delay"],
+  ];
+  return parts.filter(Boolean).join(" ");
 }
 
-// sendable returns what sends a request again from this browser, or null if a browser would refuse
-// or change it: some methods, headers and paths, a header beyond ASCII, a body of GET. Without
-// cookies, browsers use other connections than those that the page reads with.
-function sendable(request) {
-  const { method, path, headers, body } = replayOf(request);
-  const url = location.origin + path;
-  const given = headers.filter(([name]) => !browserHeaders.test(name));
-  const init = { method, headers: given, cache: "no-store", credentials: "omit" };
-  if (body) {
-    init.body = new TextEncoder().encode(body); // a text would be given a type
-  }
+// indent returns JSON on several lines, with its numbers unrounded, and another text as it is.
+function indent(text) {
+  const keepNumber = (key, value, { source }) =>
+    typeof value === "number" ? JSON.rawJSON(source) : value;
   try {
-    const sent = new Request(url, init);
-    const isKept = ([name, value]) => sent.headers.get(name) === value && !/[^ -~]/.test(value);
-    return sent.method === method && sent.url === url && given.every(isKept) ? sent : null;
+    return JSON.stringify(JSON.parse(text, keepNumber), null, 2);
   } catch {
-    return null;
+    return text;
   }
 }
 
-// curl returns the line that sends a request to this service again, with the key or a text for it.
-function curl(request, key = state.key) {
-  const { method, path, headers, body } = replayOf(request, key);
-  const line = ["curl -i"];
-  if (method === "HEAD") {
-    line.push("-I");
-  } else if (method !== (body ? "POST" : "GET")) {
-    line.push("-X", quote(method));
+// Repetitions of a request.
+
+// What a terminal acts on or does not show, and what stands for a byte that is not UTF-8.
+const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\uFFFD]/gu;
+
+// reveal shows unsafe characters as their numbers, but for newlines.
+function reveal(text) {
+  const number = (char) => `⟨U+${char.codePointAt(0).toString(16).padStart(4, "0")}⟩`;
+  return text.replace(unsafe, (char) => (char === "\n" ? char : number(char)));
+}
+
+// obstacleToSending says why the page cannot send a request again, or returns "". Behind the
+// origin of the page, a target such as @evil.test/ would lead to another host, with the key.
+function obstacleToSending({ method, url, headers, body }) {
+  if (!body && (headers["Content-Length"] > 0 || headers["Transfer-Encoding"])) {
+    return "The journal does not have its body.";
   }
-  if (/[[\]{}]/.test(path)) {
-    line.push("-g"); // or curl takes them for a range or a set
+  if (!/^\/[^#]*$/.test(url)) {
+    return "Its target does not begin with a slash, or has a #.";
   }
-  if (/\/(\.|%2e){1,2}(\/|$)/i.test(path.split("?")[0])) {
-    line.push("--path-as-is");
+  const sent = [method, url, body, ...linesOf(headers)].join("\n");
+  return sent.includes("\uFFFD") ? "It has bytes that are not UTF-8." : "";
+}
+
+// obstacleToCopying says why a request cannot be a line for a shell, or returns "". A terminal
+// acts on control characters, and a shell runs what follows a newline.
+function obstacleToCopying(request) {
+  const line = curlLine(request);
+  if (line.search(unsafe) >= 0) {
+    return "It has newlines or control characters, so it is no line for a shell.";
   }
-  for (const [name, value] of headers) {
+  const size = new TextEncoder().encode(line).length;
+  return size > maxLine ? `A line for a shell would have more than ${maxLine} bytes.` : "";
+}
+
+// Headers that curl and browsers send themselves, beside those that begin with Sec.
+const ownHeaders =
+  "Accept Accept-Encoding Accept-Language Cache-Control Connection Content-Length Expect Host " +
+  "Origin Pragma Priority Referer Transfer-Encoding User-Agent";
+
+// clientHeaders returns the other headers, with the key in its place.
+function clientHeaders(headers) {
+  const isOwn = (name) => name.startsWith("Sec-") || ownHeaders.split(" ").includes(name);
+  const others = Object.entries(headers).filter(([name]) => !isOwn(name));
+  const withKey = (value) => value.replaceAll("<API_KEY>", () => state.key);
+  return others.map(([name, value]) => [name, name === "Authorization" ? withKey(value) : value]);
+}
+
+// curlLine returns a line that sends a request to this service, and to no other host.
+function curlLine({ method, url, headers, body }) {
+  const line = ["curl --path-as-is -g -i", method === "HEAD" ? "-I" : `-X ${quote(method)}`];
+  for (const [name, value] of clientHeaders(headers)) {
     line.push("-H", quote(value ? `${name}: ${value}` : `${name};`)); // curl drops "name:"
   }
-  if (body && request.headers["Content-Type"] === undefined) {
-    line.push("-H", quote("Content-Type:")); // or curl sends one
-  }
   if (body) {
-    line.push("--data-raw", quote(body));
+    line.push(headers["Content-Type"] ? "--data-raw" : "-H Content-Type: --data-raw", quote(body));
   }
-  line.push(quote(location.origin + path));
-  return line.join(" ");
+  return [...line, quote(location.origin + url)].join(" ");
 }
 
-// Headers that curl and browsers send themselves, or that mean nothing to the service, and those
-// that only browsers send.
-const ownHeaders =
-  /^(Accept.*|Cache-Control|Connection|Content-Length|Expect|Host|Pragma|Priority|Referer|Sec-.*|Transfer-Encoding|User-Agent)$/;
-const browserHeaders = /^(Cookie|Dnt|Origin)$/;
-
-// isKeyed reports whether a request had the key. Elsewhere than under /v1, nothing has checked what
-// the header says, and a 401 that no fault has caused means that it was wrong.
-function isKeyed(path, headers, status, fault) {
-  const isAccepted = status !== 401 || fault !== undefined;
-  const hasKey = /^Bearer +<API_KEY>$/i.test(headers.Authorization);
-  return hasKey && isAccepted && /^\/v1(\/|\?|$)/.test(path);
-}
-
-// quote quotes a text for sh, dash, bash, zsh and fish. Each quote and each backslash is outside of
-// the quotes, behind a backslash: fish takes \' within quotes for a quote.
+// quote quotes a text for sh, bash, zsh and fish, which do not agree on a backslash within quotes.
 function quote(text) {
-  return `'${text.replace(/['\\]/g, (char) => `'\\${char}'`)}'`;
+  return /^\w+$/.test(text) ? text : `'${text.replace(/['\\]/g, (char) => `'\\${char}'`)}'`;
 }
 
-// What a terminal acts on or does not show, and a byte that was not UTF-8. A newline does no harm.
-const unsafe = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\uFFFD]/gu;
-
-// reveal shows unsafe characters as their numbers.
-function reveal(text) {
-  return text.replace(unsafe, (char) => `⟨U+${char.codePointAt(0).toString(16).padStart(4, "0")}⟩`);
-}
-
-async function copy(request, place) {
-  const line = curl(request);
-  try {
-    await navigator.clipboard.writeText(line);
-    tell("Copied.");
-  } catch {
-    place.textContent = line;
-    place.hidden = false;
-    tell("The browser does not let this page copy. The line is shown for you to copy.");
-  }
-}
-
-// Views. Each shows a part of the state, and changes only what is different now, so that nothing
-// moves or is read aloud without a reason.
+// Views.
 
 function make(tag, properties, ...content) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -768,486 +459,284 @@ function make(tag, properties, ...content) {
   return element;
 }
 
-function set(element, property, value) {
-  if (element[property] !== value) {
-    element[property] = value;
-  }
+// cut returns an element whose text may be cut. Its title is longer.
+function cut(className, text = "", tag = "span") {
+  const title = reveal(text.slice(0, 1000));
+  const start = text.slice(0, 200).replace(/[\uD800-\uDBFF]$/, ""); // no half of a character
+  return make(tag, { className: `cut ${className}`, title }, reveal(start));
+}
+
+// facts returns a list of names and values, without those that have no value.
+function facts(values = {}) {
+  const known = Object.entries(values).filter(([, value]) => value !== undefined);
+  const parts = known.map(([name, value]) => [make("dt", {}, name), make("dd", {}, reveal(value))]);
+  return make("dl", {}, ...parts.flat());
 }
 
 function drawFrame() {
-  const { key, keyError, since, trouble } = state;
+  const { key, keyError } = state;
   const hadFocus = page.keyForm.contains(document.activeElement);
-  const isReady = Boolean(key && (since || trouble || !hadFocus)); // a typed key may be wrong
-  page.keyForm.hidden = isReady;
-  page.desk.hidden = !isReady;
-  page.reset.hidden = !isReady;
-  set(page.keyError, "textContent", keyError);
-  set(page.keyField, "ariaInvalid", String(keyError !== ""));
-  if (hadFocus && isReady) {
-    page.sign.focus();
+  page.keyForm.hidden = key !== "";
+  page.desk.hidden = page.reset.hidden = key === "";
+  page.keyError.textContent = keyError;
+  if (hadFocus || key === "") {
+    (key ? page.list : page.keyField).focus();
   }
+}
+
+// signNow returns what the sign says, with a class for the next and the used codes of a list.
+function signNow() {
+  const { trouble, since, fault } = state;
+  if (trouble) {
+    return { kind: "trouble", words: [[trouble]], meaning: "This page goes on asking." };
+  }
+  const { applied, matched, held, ...parameters } = fault;
+  if (matched === undefined) {
+    return { kind: "calm", words: since ? [["No fault"]] : [] };
+  }
+  const { code, times = Infinity, delay, "answer-delay": answerDelay } = fault;
+  const codes = code?.split(",") ?? [];
+  const isList = codes.length > 1;
+  if (isList) {
+    delete parameters.times; // the number of its codes
+  }
+  const isUsedUp = applied === times;
+  const slow = presets.find((preset) => preset.delay === delay)?.label ?? `Slow by ${delay} s`;
+  const progress = (i) => (i < applied ? "used" : i === applied ? "next" : "");
+  const words = [
+    isUsedUp ? ["Used up"] : [],
+    delay ? [slow] : [],
+    ...codes.map((one, i) => [presetOf(one).label, isList ? progress(i) : ""]),
+    answerDelay ? [`Answer slow by ${answerDelay} s`] : [],
+  ];
+  return {
+    kind: isUsedUp && held === 0 ? "over" : "active",
+    words: words.filter(([text]) => text),
+    meaning: isUsedUp ? "" : meaningOf(fault),
+    parameters: faultText(parameters),
+    counters: Object.entries({ applied, matched, held, "to come": times - applied }),
+  };
 }
 
 function drawSign() {
-  const { key, since, trouble, fault } = state;
-  const isSet = fault.applied !== undefined && !trouble;
-  let look = "unknown";
-  let headline = ["Petstore has not answered yet"];
-  let effect = "This page is waiting for its first answer.";
-  if (!key) {
-    headline = ["A key is needed"];
-  } else if (trouble) {
-    headline = ["Petstore does not answer"];
-    effect = `${trouble} This page goes on asking.`;
-  } else if (isSet) {
-    look = isActive(fault) || fault.held > 0 ? "active" : "calm";
-    headline = headlineOf(fault); // the same when it is used up, so that nothing moves
-    effect = nextEffectOf(fault);
-  } else if (since) {
-    look = "calm";
-    headline = ["No fault"];
-    effect = "Requests are answered as usual.";
+  const { kind, words, meaning = "", parameters = "", counters = [] } = signNow();
+  page.sign.className = kind;
+  page.parameters.textContent = parameters;
+  page.meaning.textContent = meaning;
+  const known = counters.filter(([, count]) => count < Infinity);
+  page.counters.replaceChildren(
+    ...known.map(([name, count]) => make("div", {}, make("dt", {}, name), make("dd", {}, count))),
+  );
+  drawHeadline(words);
+  drawEnd(counters.length > 0);
+  document.title = kind === "calm" ? "Petstore" : `${textOf(words)} – Petstore`;
+}
+
+function textOf(words) {
+  return words.map(([text]) => text).join(", ");
+}
+
+// drawHeadline replaces the words only if they are others, or they would be read aloud again.
+function drawHeadline(words) {
+  if (page.headline.textContent !== textOf(words)) {
+    const parts = words.map(([text]) => make("span", {}, text));
+    page.headline.replaceChildren(...parts.flatMap((part, i) => (i > 0 ? [", ", part] : [part])));
   }
-  set(page.sign, "className", `line ${look}`);
-  const wanted = make("h2", { id: "headline" }, ...headline);
-  if (!wanted.isEqualNode(page.headline)) {
-    page.headline.replaceChildren(...wanted.childNodes);
-  }
-  set(page.effect, "textContent", effect);
+  [...page.headline.children].forEach((part, i) => (part.className = words[i][1] ?? ""));
+  page.headline.scrollTop = page.headline.querySelector(".next")?.offsetTop ?? 0;
+}
+
+function drawEnd(isSet) {
   if (!isSet && document.activeElement === page.end) {
-    page.sign.focus(); // as what is hidden loses the focus
+    page.list.focus(); // as what is hidden loses the focus
   }
   page.end.hidden = !isSet;
-  page.counts.hidden = !isSet;
-  if (isSet) {
-    drawCounts(fault);
-  }
-  const title = page.headline.textContent;
-  set(document, "title", look === "calm" ? "Petstore" : `${title} – Petstore`);
-  set(page.icon, "href", icons[look]);
-  set(page.mark, "src", icons[look]);
+  page.end.textContent = state.fault.held > 0 ? "Release" : "End the fault";
 }
 
-// headlineOf returns a fault in short, as parts of the headline. A list shows which codes are done,
-// and which is next. Of a long one, it is the part around the next one.
-function headlineOf(fault) {
-  const { code, times, applied } = fault;
-  const on = fault.operation ? ` on ${fault.operation}` : "";
-  if (!isList(fault)) {
-    const often = times === 1 ? " once" : times ? `, ${number(times)} times` : " every time";
-    return [`${code ? titleOf(code) : slowness(fault)}${often}${on}`];
-  }
-  const codes = code.split(",").map((one, i) => {
-    const tag = i < applied ? "s" : i === applied ? "strong" : "span";
-    return make(tag, {}, titleOf(one));
-  });
-  const begin = Math.max(0, Math.min(applied - maxCodes / 2, codes.length - maxCodes));
-  const shown = codes.slice(begin, begin + maxCodes);
-  const more = codes.length - begin - shown.length;
-  return [
-    begin > 0 ? `${begin} done, ` : "",
-    ...shown.flatMap((part, i) => (i > 0 ? [", ", part] : [part])),
-    more > 0 ? ` and ${number(more)} more` : "",
-    on,
-  ];
-}
-
-function drawCounts(fault) {
-  const { skip = 0, times = Infinity, matched, applied, held } = fault;
-  const left = times - applied;
-  let hit = `of ${number(matched)} ${nounOf(fault, matched)} hit`;
-  if (left === 0) {
-    hit = `${nounOf(fault, applied)} hit`;
-  } else if (matched === 0) {
-    hit = `No ${nounOf(fault, 1)} hit yet`;
-  }
-  const more = [
-    held > 0 && `${number(held)} held now`,
-    matched < skip && `${number(skip - matched)} more let through`,
-    left > 0 && left < Infinity && `${number(left)} to come`,
-  ];
-  set(page.applied, "textContent", matched > 0 ? number(applied) : "");
-  set(page.tally, "textContent", `${hit}\n${more.filter(Boolean).join(", ")}`);
-  set(page.end, "textContent", left > 0 || held > 0 ? "End the fault" : "Dismiss");
-}
-
-// icons are the mark of the page, in the color of each look of the sign.
-const colors = getComputedStyle(document.documentElement);
-const icons = { calm: icon("--calm"), active: icon("--alarm"), unknown: icon("--unknown") };
-
-function icon(name) {
-  const svg = [
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="white">',
-    `<rect width="32" height="32" rx="8" fill="${colors.getPropertyValue(name)}"/>`,
-    '<ellipse cx="16" cy="21" rx="6.5" ry="5.5"/>',
-    '<circle cx="7.5" cy="14.5" r="2.8"/><circle cx="24.5" cy="14.5" r="2.8"/>',
-    '<circle cx="12.7" cy="9" r="3"/><circle cx="19.3" cy="9" r="3"/>',
-    "</svg>",
-  ];
-  return `data:image/svg+xml,${encodeURIComponent(svg.join(""))}`;
-}
-
-const presetButtons = faults.map((preset) => {
-  const properties = { type: "button", onclick: () => setPreset(preset) };
-  const button = make("button", properties, make("b", {}, preset.title), preset.hint);
-  (skipping.includes(preset) ? page.skipping : page.performing).append(button);
-  return button;
-});
-
-function drawFaults() {
-  const { fault, trouble } = state;
-  const isKnown = isActive(fault) && !trouble && !fault["answer-delay"];
-  for (const [i, button] of presetButtons.entries()) {
-    const isCurrent = isKnown && faults[i].code === fault.code && faults[i].delay === fault.delay;
-    set(button, "ariaCurrent", String(isCurrent));
-  }
-}
-
-// drawRefusal shows at the field why the service refuses it.
-function drawRefusal() {
-  const refused = fieldNamedIn(state.refusal);
-  for (const field of page.another.querySelectorAll("input")) {
-    set(field, "ariaInvalid", String(field === refused));
-    field.removeAttribute("aria-describedby");
-  }
-  set(page.fieldError, "textContent", state.refusal);
-  refused?.setAttribute("aria-describedby", "fieldError");
-  refused?.focus();
-  page.fieldError.scrollIntoView({ block: "nearest" });
-}
-
-// The rows of the list, by request.
-const rows = new WeakMap();
-
+// rowOf returns the row of a request, which it makes once.
 function rowOf(request) {
   if (!rows.has(request)) {
-    rows.set(request, newRow(request));
+    rows.set(request, makeRow(request));
   }
   return rows.get(request);
 }
 
-function newRow(request) {
-  const { id, time, method, outcome, client, took = "", injected, isNew, isWaiting } = request;
-  const row = make(
-    "div",
-    { role: "option", className: "row", ariaSelected: "false" },
-    make("span", { className: "time" }, clock.format(new Date(time))),
-    cut("method", method),
-    make("span", { className: `status ${toneOf(request)}` }, outcome),
-    whatOf(request),
-    cut("client", client),
-    make("span", { className: "took" }, took),
-  );
-  row.classList.toggle("fault", Boolean(injected));
-  row.classList.toggle("arrived", Boolean(isNew));
-  if (isWaiting) {
-    row.ariaDisabled = "true"; // there is nothing to show in the pane yet
-  } else {
-    row.id = `request-${id}`;
-  }
-  return row;
-}
-
-// cut returns an element whose text may be cut. Its title is longer.
-function cut(className, text = "", tag = "span", length = 200) {
-  return make(tag, { className, title: clip(text, 1000) }, clip(text, length));
-}
-
-// toneOf returns the class for the color of an outcome.
-function toneOf({ hasFailed, fault, isWaiting }) {
-  if (isWaiting) {
-    return "quiet";
-  }
-  return hasFailed ? (fault ? "bad" : "refused") : "good";
-}
-
-// whatOf shows what was requested and what was special about it. The message of a simulated error
-// says no more than the tag.
-function whatOf({ url, injected, again, ignored, error, effect, body, reason }) {
-  const parts = [
-    ["tag injected", injected],
-    ["tag again", again && `again, +${again}`],
-    ["tag ignored", ignored && `ignored: ${ignored}`],
-    ["excerpt", reason ?? (error && !effect ? error : body)],
+function makeRow(request) {
+  const { time, method, url, headers, body, fault, ignored, error } = request;
+  const tags = [
+    fault ? cut("tag injected", faultText(fault)) : "",
+    ignored ? cut("tag", `ignored: ${ignored.join(", ")}`) : "",
   ];
-  const known = parts.filter(([, text]) => text);
-  const code = cut("", url, "code");
-  return make("span", { className: "what" }, code, ...known.map((part) => cut(...part)));
+  return make(
+    "div",
+    { id: `row-${Math.random()}`, role: "option", className: fault ? "row faulty" : "row" },
+    make("span", { className: "time" }, time.slice(11, 23)),
+    cut("method", method),
+    make("b", { className: outcomeClass(request) }, outcomeOf(request)),
+    make("span", { className: "what" }, cut("url", url), ...tags, cut("excerpt", error || body)),
+    cut("client", headers["User-Agent"]),
+    make("span", { className: "pause" }),
+    make("span", { className: "seconds" }, secondsOf(request) ?? ""),
+  );
 }
 
 function drawList() {
-  const { visible, requests, waiting, total, selected, since, trouble } = state;
-  const waitingRows = waiting.map(newWaiting).filter(isVisible).map(newRow);
-  const wanted = [...visible.map(rowOf), ...waitingRows];
-  const isWanted = new Set(wanted);
-  for (const row of [...page.list.children]) {
-    if (!isWanted.has(row)) {
-      row.remove();
-    }
-  }
+  const { visible } = state;
+  const wanted = new Set(visible.map(rowOf));
+  const unwanted = [...page.list.children].filter((row) => !wanted.has(row));
+  unwanted.forEach((row) => row.remove());
   let next = page.list.firstElementChild;
-  for (const row of wanted) {
+  visible.forEach((request, i) => {
+    const row = rowOf(request);
+    row.querySelector(".pause").textContent = pauseBetween(visible[i - 1], request);
     if (row === next) {
       next = next.nextElementSibling;
     } else {
       page.list.insertBefore(row, next);
     }
-  }
-  const isEmpty = wanted.length === 0;
-  const hasNone = requests.length === 0 && waiting.length === 0;
-  if (isEmpty && document.activeElement === page.list) {
-    (selected ? page.pane : page.filter).focus(); // as what is hidden loses the focus
-  }
-  page.list.hidden = isEmpty;
-  page.columns.hidden = isEmpty;
-  page.none.hidden = !isEmpty || hasNone;
-  if (!isEmpty && page.first.contains(document.activeElement)) {
-    page.list.focus(); // as what is hidden loses the focus
-  }
-  page.first.hidden = !hasNone || !since || trouble !== "";
-  const isFiltered = visible.length < requests.length;
-  const count = `${number(visible.length)} of ${number(requests.length)}`;
-  set(page.known, "textContent", isFiltered ? count : since && lastOf(requests.length, total));
-  follow();
-}
-
-// lastOf says how many are known of all.
-function lastOf(known, total) {
-  return known < total ? `the last ${number(known)} of ${number(total)}` : number(known);
-}
-
-// Where the list was after the last scrolling.
-let lastTop = 0;
-
-// follow scrolls to the end of the list, unless the reader has scrolled up or selected a request.
-function follow() {
-  if (state.isFollowing) {
+  });
+  if (state.followsEnd) {
     page.list.scrollTop = page.list.scrollHeight;
-    lastTop = page.list.scrollTop;
   }
 }
 
-function isEndInSight() {
-  const { scrollTop, clientHeight, scrollHeight } = page.list;
-  return scrollTop + clientHeight > scrollHeight - 8;
+// pauseBetween returns the seconds between two arrivals, which may have been in the other order.
+function pauseBetween(before, { time }) {
+  const pause = (Date.parse(time) - Date.parse(before?.time)) / 1000;
+  return before ? `${pause < 0 ? "−" : "+"}${Math.abs(pause).toFixed(3)}` : "";
+}
+
+function drawCount() {
+  const { visible, requests, waiting, total, since } = state;
+  const all = total + waiting.length;
+  const count = visible.length < all ? `${visible.length} of ${all}` : all;
+  page.count.textContent = waiting.length > 0 ? `${count}, ${waiting.length} waiting` : count;
+  page.noRequests.hidden = !since || requests.length + waiting.length > 0;
+}
+
+// drawWaited shows for how many seconds requests wait, in their rows and in the pane.
+function drawWaited() {
+  for (const [request, seconds] of state.waited) {
+    const text = `waiting ${Math.floor(seconds)} s`;
+    rowOf(request).querySelector("b").textContent = text;
+    if (request === state.selected) {
+      page.result.firstChild.textContent = text;
+    }
+  }
 }
 
 function drawSelection() {
-  const { visible, requests, selected } = state;
-  const row = visible.includes(selected) ? rowOf(selected) : null;
-  for (const other of page.list.children) {
-    set(other, "ariaSelected", String(other === row));
+  const { visible, selected } = state;
+  const selectedRow = visible.includes(selected) ? rowOf(selected) : null;
+  for (const row of page.list.children) {
+    row.ariaSelected = String(row === selectedRow);
   }
-  page.list.setAttribute("aria-activedescendant", row?.id ?? "");
-  gone.hidden = requests.includes(selected);
-}
-
-// The last id while the end of the list was in sight.
-let seenID = 0;
-
-function drawNews() {
-  const { visible, requests, isFollowing } = state;
-  if (isFollowing || isEndInSight()) {
-    seenID = requests.at(-1)?.id ?? 0;
-  }
-  const count = visible.filter(({ id }) => id > seenID).length;
-  page.news.hidden = count === 0;
-  set(page.news, "textContent", `${number(count)} new ↓`);
+  page.list.setAttribute("aria-activedescendant", selectedRow?.id ?? "");
 }
 
 function drawPane() {
   const { selected } = state;
-  page.pane.hidden = selected === null;
-  page.pane.replaceChildren(...(selected ? detailsOf(selected) : []));
-  page.pane.scrollTop = 0;
-}
-
-const gone = make("p", { className: "gone" }, "This request is no longer in the list.");
-
-// detailsOf returns what the pane shows of a request.
-function detailsOf(request) {
-  const { id, time, method, url, headers, body, seconds, error, ignored, again } = request;
-  const closing = { type: "button", className: "close", ariaLabel: "Close", onclick: closePane };
-  const isUnread = body === "" && (headers["Content-Length"] > 0 || headers["Transfer-Encoding"]);
-  return [
-    make(
-      "div",
-      { className: "head line" },
-      make("h2", { id: "paneTitle" }, request.operation || "Request"),
-      make("span", { className: `status ${toneOf(request)}` }, request.outcome),
-      make("button", closing, "×"),
-    ),
-    make("pre", {}, `${method} ${reveal(url)}`),
-    facts([
-      ["Fault", request.injected],
-      ["Effect", request.effect],
-      ["Error", request.effect ? "" : error],
-      ["Ignored", ignored],
-      ["Again", again && `${again} after an equal request`],
-      ["Client", request.client || "not named"],
-      ["Arrived", `${clock.format(new Date(time))}; recorded as request ${number(id)}`],
-      ["Took", `${duration(seconds)} until the answer was ready`],
-    ]),
-    ...repeaterOf(request, isUnread),
-    make("h3", {}, "Answer", make("span", { className: "quiet" }, ...noteOf(request))),
-    textOf(answerOf(request), "No body"),
-    facts(Object.entries(request.answerHeaders)),
+  page.pane.hidden = !selected;
+  if (!selected) {
+    return;
+  }
+  const { time, method, url, operation, headers, body, fault, ignored } = selected;
+  page.paneTitle.replaceChildren(cut("", `${method} ${url}`, "div"));
+  const outcome = make("b", { className: outcomeClass(selected) }, outcomeOf(selected));
+  page.result.replaceChildren(outcome, " ", reveal(selected.error ?? ""));
+  drawRepetitions();
+  const parameters = make("code", {}, faultText(fault));
+  const meaning = make("p", {}, meaningOf(fault));
+  page.details.replaceChildren(
+    make("div", { className: "asked", hidden: !fault }, parameters, meaning),
+    facts({ ignored: ignored?.join(", "), time, seconds: secondsOf(selected), operation }),
     make("h3", {}, "Sent"),
-    textOf(indentSent(body), isUnread ? "The body was not kept" : "No body"),
-    facts(Object.entries(headers)),
-    gone,
-  ];
+    make("pre", {}, reveal(`${method} ${url}${body ? `\n\n${body}` : ""}`)),
+    facts(headers),
+    ...answerParts(selected),
+  );
+  page.pane.scrollTop = 0;
+  showRow(selected);
 }
 
-// facts returns a list of names and values, without those that have no value.
-function facts(entries) {
-  const known = entries.filter(([, value]) => value);
-  const terms = known.flatMap(([name, value]) => [
-    make("dt", {}, name),
-    make("dd", {}, reveal(value)),
-  ]);
-  return make("dl", {}, ...terms);
+function drawRepetitions() {
+  const toSending = obstacleToSending(state.selected);
+  const toCopying = toSending || obstacleToCopying(state.selected);
+  page.sendAgain.hidden = toSending !== "";
+  page.copy.hidden = toCopying !== "";
+  const what = toSending ? "It can neither be sent again nor copied." : "It cannot be copied.";
+  page.obstacle.textContent = toCopying && `${toCopying} ${what}`;
 }
 
-function textOf(text, none) {
-  return text ? make("pre", {}, reveal(text)) : make("p", { className: "quiet" }, none);
+// answerParts returns what the pane shows of an answer. Headers of CORS are left out.
+function answerParts(request) {
+  const { status, answer, answerHeaders = {} } = request;
+  if (status === undefined) {
+    return [];
+  }
+  const isShown = ([name]) => !name.startsWith("Access-Control-");
+  const headers = Object.fromEntries(Object.entries(answerHeaders).filter(isShown));
+  const body = make("pre", {}, reveal(indent(answer)));
+  return [make("h3", {}, answerTitle(request)), body, facts(headers)];
 }
 
-// noteOf says how much of an answer the client got, and how much of it the journal has.
-function noteOf({ method, status, isHalf, answer, answerHeaders }) {
-  const length = Number(answerHeaders["Content-Length"]);
+// answerTitle says how much of the answer was sent.
+function answerTitle({ method, status, answer, answerHeaders, fault }) {
+  if (status === 0) {
+    return answer ? "Answer, which the client did not get" : "No answer was sent";
+  }
+  const length = Number(answerHeaders["Content-Length"] ?? 0);
+  const portions = { truncate: "of which half was sent", stall: "of which half was sent" };
   const notes = [
-    status === 0 && answer && "which the client did not get",
-    isHalf && "of which the client got half",
-    method === "HEAD" && status !== 0 && answer && "which HEAD leaves out",
-    length > maxAnswer && `the first ${number(maxAnswer)} of ${number(length)} bytes`,
+    method === "HEAD" ? "sent without its body" : portions[fault?.code],
+    length > maxAnswer && `here its first ${maxAnswer} of ${length} bytes`,
   ];
-  return notes.filter(Boolean).map((note) => `, ${note}`);
-}
-
-// indentSent formats what was sent if it is JSON.
-function indentSent(body) {
-  try {
-    JSON.parse(body);
-    return indent(body);
-  } catch {
-    return body;
-  }
-}
-
-function answerOf({ answer, answerHeaders }) {
-  const isCut = Number(answerHeaders["Content-Length"]) > maxAnswer;
-  const text = isCut ? `${answer.replace(/\uFFFD+$/, "")}…` : answer; // cut within a character
-  return answerHeaders["Content-Type"] === "application/json" ? indent(text) : text;
-}
-
-// repeaterOf returns the buttons that send a request again and that copy the line for a shell, as
-// far as they would send the same.
-function repeaterOf(request, isUnread) {
-  const { method, url, headers, body = "" } = request;
-  const sent = [method, url, body, ...linesOf(headers)].join("\n");
-  const isExact = !sent.includes("\uFFFD"); // which may stand for any byte
-  const line = make("pre", { hidden: true }, reveal(curl(request, "<API_KEY>")));
-  const buttons = make("p", { className: "line" });
-  const notes = [];
-  if (isUnread) {
-    notes.push("Without the body, which was not kept.");
-  } else if (isExact && sendable(request)) {
-    notes.push(page.sendNote.textContent);
-    buttons.append(make("button", { type: "button", onclick: () => send(request) }, "Send"));
-  } else if (isExact) {
-    notes.push("A browser cannot send this request.");
-  }
-  if (sent.search(unsafe) < 0) {
-    const properties = { type: "button", onclick: () => copy(request, line) };
-    buttons.append(make("button", properties, "Copy as curl"));
-  } else {
-    const why = isExact ? "a terminal acts on control characters" : "it cannot have each byte";
-    notes.push(`The line for curl is not to be copied: ${why}.`);
-    line.hidden = false;
-  }
-  return [buttons, make("p", { className: "quiet" }, notes.join(" ")), line];
+  return ["Answer", ...notes.filter(Boolean)].join(", ");
 }
 
 function drawPets() {
-  const { since, pets, petCount, hasMorePets } = state;
-  const count = hasMorePets ? `${number(petCount)} so far` : lastOf(pets.length, petCount);
-  set(page.petCount, "textContent", since && count);
+  const { pets } = state;
   page.petTable.hidden = pets.length === 0;
-  const newestFirst = pets
-    .toReversed()
-    .map(({ id, name, categoryId, status = "–" }) =>
-      make("tr", {}, ...[id, name, categoryId, status].map((text) => cut("", text, "td", 60))),
-    );
+  const newestFirst = pets.toReversed().map(({ id, name, status }) => {
+    return make("tr", {}, cut("", id, "td"), cut("", name, "td"), cut("", status, "td"));
+  });
   page.petRows.replaceChildren(...newestFirst);
 }
 
-let fading;
-
-function drawNotice() {
-  const { notice, isError } = state;
-  clearTimeout(fading);
-  set(page.noticeText, "textContent", notice);
-  set(page.notice, "className", isError ? "error" : "");
-  page.closeNotice.hidden = !isError;
-  if (notice && !isError) {
-    fading = setTimeout(tell, noticeTime, "");
-  }
+function drawTexts() {
+  page.notice.textContent = state.notice;
+  page.refusal.textContent = state.refusal;
 }
 
 // Events.
 
-// The request that was selected last, where the arrow keys begin.
-let lastSelected = null;
-
-// select shows a request in the pane. Its row stays in sight: the list stops following its end.
-function select(request) {
-  if (request) {
-    lastSelected = request;
-    update({ selected: request, isFollowing: false });
-    showSelected();
-  }
-}
-
-// showSelected scrolls the list, and nothing else, until the selected request is in sight.
-function showSelected() {
-  const { visible, selected, isFollowing } = state;
-  if (visible.includes(selected) && !isFollowing) {
-    const { offsetTop, offsetHeight } = rowOf(selected);
-    const lowest = offsetTop + offsetHeight - page.list.clientHeight;
-    page.list.scrollTop = Math.min(offsetTop, Math.max(lowest, page.list.scrollTop));
-    lastTop = page.list.scrollTop;
+function showRow(request) {
+  if (state.visible.includes(request)) {
+    rowOf(request).scrollIntoView({ block: "nearest" });
   }
 }
 
 function closePane() {
   update({ selected: null });
-  update({ isFollowing: isEndInSight() });
-  (page.list.hidden ? page.filter : page.list).focus();
+  page.list.focus();
 }
 
 page.list.addEventListener("click", ({ target }) => {
   const row = target.closest(".row");
-  select(state.visible.find((request) => rowOf(request) === row));
+  const selected = state.visible.find((request) => rowOf(request) === row) ?? state.selected;
+  update({ selected });
   page.pane.scrollIntoView({ block: "nearest" });
 });
 
-// A row that has flashed does not do so again when a filter has hidden it.
-page.list.addEventListener("animationend", ({ target }) => target.classList.remove("arrived"));
-
 page.list.addEventListener("keydown", (event) => {
-  const { visible, requests, selected } = state;
-  const from = requests.includes(lastSelected) ? lastSelected.id : Infinity;
-  const keys = {
-    ArrowDown: () => visible.find(({ id }) => id > from) ?? visible.at(-1),
-    ArrowUp: () => visible.findLast(({ id }) => id < from),
-    Home: () => visible[0],
-    End: () => visible.at(-1),
-  };
-  if (event.key in keys) {
+  const { visible, selected } = state;
+  const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15 };
+  const step = { ...steps, Home: -Infinity, End: Infinity }[event.key];
+  if (step && visible.length > 0) {
     event.preventDefault();
-    select(keys[event.key]());
-    page.list.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+    const from = visible.includes(selected) ? visible.indexOf(selected) : visible.length;
+    update({ selected: visible[Math.max(0, Math.min(visible.length - 1, from + step))] });
   } else if (event.key === "Enter" && selected) {
     page.pane.focus();
   }
@@ -1257,75 +746,59 @@ for (const part of [page.list, page.pane]) {
   part.addEventListener("keydown", ({ key }) => key === "Escape" && closePane());
 }
 
-// A reader who scrolls down to the end wants to follow it, and one who scrolls up does not. A list
-// that changes its height says nothing.
 page.list.addEventListener("scroll", () => {
-  const { scrollTop } = page.list;
-  if (scrollTop > lastTop && isEndInSight()) {
-    update({ isFollowing: true });
-  } else if (scrollTop < lastTop && !isEndInSight()) {
-    update({ isFollowing: false });
-  }
-  lastTop = scrollTop;
-  drawNews();
-});
-
-new ResizeObserver(() => {
-  follow();
-  showSelected();
-  drawNews();
-}).observe(page.list);
-
-page.news.addEventListener("click", () => {
-  page.list.focus();
-  update({ isFollowing: true });
-  follow();
+  const { scrollTop, clientHeight, scrollHeight } = page.list;
+  update({ followsEnd: scrollTop + clientHeight > scrollHeight - 8 });
 });
 
 page.filter.addEventListener("input", () => {
   update({ filter: page.filter.value.trim() });
-  showSelected();
+  page.found.textContent = `${page.count.textContent} requests`;
+  showRow(state.selected);
 });
 
-page.another.addEventListener("toggle", () => page.another.scrollIntoView({ block: "nearest" }));
-page.faultForm.addEventListener("input", () => update({ refusal: "" }));
-page.faultForm.addEventListener("submit", (event) => {
+for (const { code, delay, label, when, meaning } of presets) {
+  const name = code ? `code=${code}` : `delay=${delay}`;
+  const button = make("button", { type: "button", title: meaning }, label, make("code", {}, name));
+  button.addEventListener("click", () => {
+    const { operation, times } = page.presets.elements;
+    setFault({ code, delay, operation: operation.value, times: times.value });
+  });
+  page[when].append(button);
+}
+
+page.anotherForm.addEventListener("submit", async (event) => {
   event.preventDefault();
-  if (page.another.open) {
-    setTyped();
+  const given = [...new FormData(page.anotherForm)].map(([name, value]) => [name, value.trim()]);
+  if (await setFault(Object.fromEntries(given))) {
+    page.anotherForm.reset();
   }
 });
 page.keyForm.addEventListener("submit", (event) => {
   event.preventDefault();
-  const key = page.keyField.value.trim();
+  useKey(page.keyField.value);
   page.keyForm.reset();
-  useKey(key);
 });
 
-page.end.addEventListener("click", () => act(() => call("DELETE", "/__admin/fault")));
-page.add.addEventListener("click", addPet);
-page.clear.addEventListener("click", () => {
-  const clear = () => act(() => call("DELETE", "/__admin/requests"), "The requests are removed.");
-  ask("Clear the requests?", "They are removed for all who read them.", "Clear", clear);
-});
-page.reset.addEventListener("click", () => {
-  const consequence =
-    "The fault ends. Requests and pets are removed. The pets of -seed come back, if there are any.";
-  ask("Reset all?", consequence, "Reset all", resetAll);
-});
-page.closeNotice.addEventListener("click", () => tell(""));
-page.sendExample.addEventListener("click", () => send(example));
-page.copyExample.addEventListener("click", () => copy(example, page.example));
+page.listPets.addEventListener("click", () => send(listing));
+page.addPet.addEventListener("click", addPet);
+page.sendAgain.addEventListener("click", () => send(state.selected));
+page.copy.addEventListener("click", copy);
+page.close.addEventListener("click", closePane);
+page.end.addEventListener("click", () => act("DELETE", "/__admin/fault"));
+for (const [button, question, method, path] of [
+  [page.clear, "Remove all requests, for everybody?", "DELETE", "/__admin/requests"],
+  [page.reset, "Reset all? The pets will be those of the start.", "POST", "/__admin/reset"],
+]) {
+  button.addEventListener("click", () => {
+    if (confirm(question)) {
+      update({ selected: null });
+      act(method, path);
+    }
+  });
+}
 
 window.addEventListener("hashchange", enter);
-document.addEventListener("visibilitychange", poll);
-
+document.addEventListener("visibilitychange", read);
 page.base.textContent = `${location.origin}/v1`;
-page.example.textContent = curl(example, "<API_KEY>");
-for (const { code } of faults.filter(({ code }) => code)) {
-  page.codes.append(make("option", { value: code }));
-}
-for (const { draw } of views) {
-  draw();
-}
 enter();

@@ -28,6 +28,12 @@ const (
 	markup   = `<img src=x onerror='document.title=0'>` // must be shown as text
 )
 
+// Keys, as WebDriver writes them.
+const (
+	tab, enter, escape  = "\ue004", "\ue007", "\ue00c"
+	end, home, up, down = "\ue010", "\ue011", "\ue013", "\ue015"
+)
+
 // TestPage uses the page as people do, in a headless Chromium. It is skipped
 // where there is no ChromeDriver. If PETSTORE_AXE names the file axe.min.js of
 // axe-core, the test also checks the accessibility of the page. This takes
@@ -42,18 +48,20 @@ func TestPage(t *testing.T) {
 		run  func(*page)
 	}{
 		{"Key", testKey},
+		{"Names", testNames},
 		{"Presets", testPresets},
 		{"AnotherFault", testAnotherFault},
-		{"HostileText", testHostileText},
+		{"Sign", testSign},
+		{"Waiting", testWaiting},
+		{"Sent", testSent},
+		{"Answer", testAnswer},
 		{"List", testList},
 		{"Filter", testFilter},
 		{"Send", testSend},
 		{"Copy", testCopy},
-		{"Again", testAgain},
 		{"Pets", testPets},
 		{"Reset", testReset},
 		{"Outage", testOutage},
-		{"Timers", testTimers},
 		{"Looks", testLooks},
 		{"Picture", testPicture},
 	} {
@@ -86,16 +94,13 @@ func testKey(p *page) {
 
 	p.eval("sessionStorage.clear()")
 	p.command("/refresh", struct{}{}, nil)
-	p.see("#keyForm", "API key", "#desk", "")
-	for _, tt := range []struct{ key, want string }{
-		{"wrong", "refuses this key"},
-		{"ключ", "visible ASCII"},
-		{" " + key + " ", ""},
-	} {
-		p.fill("API key", tt.key)
-		p.click("Open the page")
-		p.see("#keyError", tt.want)
-	}
+	p.see("#keyForm", "API key", "#desk", "", "#headline", "")
+	p.equal("document.activeElement.id", "keyField")
+	p.fill("API key", "wrong")
+	p.click("Open")
+	p.see("#keyError", "not the API key")
+	p.fill("API key", " "+key+" ")
+	p.click("Open")
 	p.see("#headline", "No fault", "#keyForm", "")
 
 	// A link with a key can be pasted into the address of an open page. A late
@@ -110,426 +115,366 @@ func testKey(p *page) {
 	p.see("#keyForm", "")
 }
 
-// Each preset does to a client what its name says.
+// The page offers the operations and the codes that openapi.json names.
+func testNames(p *page) {
+	type schema struct {
+		Enum    []string
+		Pattern string
+	}
+	var document struct {
+		Components struct{ Schemas map[string]schema }
+	}
+	if err := json.Unmarshal([]byte(p.send("GET /openapi.json", "").body), &document); err != nil {
+		p.Fatal(err)
+	}
+	schemas := document.Components.Schemas
+	operations := append([]string{""}, schemas["FaultOperation"].Enum...)
+	p.equal("$$('[name=operation][type=radio]').map(({value}) => value)", operations)
+	first, _, _ := strings.Cut(schemas["FaultCode"].Pattern, ")")
+	words := regexp.MustCompile(`[a-z]+`).FindAllString(first, -1)
+	if len(words) == 0 {
+		p.Fatalf("the pattern of FaultCode is %q, want words", schemas["FaultCode"].Pattern)
+	}
+	p.equal("$$('fieldset code').map(shown).map((text) => text.replace('code=', ''))"+
+		".filter((name) => /^[a-z]+$/.test(name))", words)
+	p.equal("$$('#presets button').every(({title}) => title.includes('the operation'))", true)
+}
+
+// Each preset sets its fault, which does to a client what its name says. The
+// fault releases what it holds.
 func testPresets(p *page) {
 	tests := []struct {
-		title  string
-		added  bool // the pet of the request
-		status int  // that the client gets, or 0 if it gets no answer
-		err    error
-		row    string
-		held   string // the row while the fault holds the request
+		label, parameters string
+		added             bool // the pet of the request
+		status            int  // that the client gets, or 0 if it gets no answer
+		err               error
+		row               string
+		held              bool // until the fault ends
 	}{
-		{"503", false, 503, nil, "POST 503 /v1/pets Simulated", ""},
-		{"429", false, 429, nil, "POST 429 /v1/pets Simulated", ""},
-		{"Hang up", false, 0, io.EOF, "POST no answer /v1/pets Hang up", ""},
-		{"TCP reset", false, 0, syscall.ECONNRESET, "POST no answer /v1/pets TCP reset", ""},
-		{"Slow by 3 s", true, 201, nil, "POST 201 /v1/pets Slow by 3 s", "POST waiting /v1/pets"},
-		{"Slow body", true, 201, nil, "POST 201 /v1/pets Slow body", "POST 201 /v1/pets Slow body"},
-		{"Answer lost", true, 0, io.EOF, "POST no answer /v1/pets Answer lost", ""},
-		{"Answer cut", true, 201, io.ErrUnexpectedEOF, "POST 201, half /v1/pets Answer cut", ""},
-		{"Answer stalls", true, 201, io.ErrUnexpectedEOF, "POST 201, half /v1/pets Answer stalls",
-			"POST 201, half /v1/pets Answer stalls"},
-		{"HTML page", true, 502, nil, "POST 502 /v1/pets HTML page", ""},
+		{"Slow by 3 s", `"delay":"3"`, true, 201, nil, "POST 201 /v1/pets delay=3", true},
+		{"Hold", `"delay":"30"`, true, 201, nil, "POST 201 /v1/pets delay=30", true},
+		{"503", `"code":"503"`, false, 503, nil, "POST 503 /v1/pets code=503", false},
+		{"429", `"code":"429"`, false, 429, nil, "POST 429 /v1/pets code=429", false},
+		{"Hang up", `"code":"hangup"`, false, 0, io.EOF, "POST no answer /v1/pets code=hangup", false},
+		{"TCP reset", `"code":"rst"`, false, 0, syscall.ECONNRESET, "POST no answer /v1/pets code=rst", false},
+		{"Answer lost", `"code":"lost"`, true, 0, io.EOF, "POST no answer /v1/pets code=lost", false},
+		{"Answer cut", `"code":"truncate"`, true, 201, io.ErrUnexpectedEOF, "POST 201 /v1/pets code=truncate", false},
+		{"Answer stalls", `"code":"stall"`, true, 201, io.ErrUnexpectedEOF, "POST 201 /v1/pets code=stall", true},
+		{"Slow body", `"code":"drip"`, true, 201, nil, "POST 201 /v1/pets code=drip", true},
+		{"HTML", `"code":"html"`, true, 502, nil, "POST 502 /v1/pets code=html", false},
 	}
-	p.click("Every time")
+	p.click("createPet", "Every time")
 	var rows []string
 	for i, tt := range tests {
-		p.click(tt.title)
-		p.see("#sign.active #headline", tt.title+" every time")
-		p.equal("document.title", tt.title+" every time – Petstore")
-		p.equal("$('[aria-current=true] b').textContent", tt.title)
-		p.equal("shown('#effect').includes('is not performed')", !tt.added)
+		p.click(tt.label)
+		p.see("#sign.active #headline", tt.label, "#meaning", "the operation")
+		p.equal("document.title", tt.label+" – Petstore")
+		want := "{" + tt.parameters + `,"operation":"createPet","matched":0,"applied":0,"held":0}`
+		if got := strings.TrimSpace(p.send("GET /__admin/fault", "").body); got != want {
+			p.Errorf("%s: the fault is %s, want %s", tt.label, got, want)
+		}
 
 		pet := fmt.Sprintf(`"categoryId":%d}`, i)
 		client := p.start("POST /v1/pets", `{"name":"Rex",`+pet)
-		if tt.held != "" {
-			p.see("#counts", "1 held now")
-			p.rows(append(rows, tt.held)...)
-			p.click("End the fault")
+		if tt.held {
+			p.see("#counters", "held 1")
+			p.click("Release")
 		}
-		rows = append(rows, tt.row)
-		r := <-client
-		if r.status != tt.status || !errors.Is(r.err, tt.err) {
-			p.Errorf("%s: got %+v, want the status %d and the error %v", tt.title, r, tt.status, tt.err)
+		if r := <-client; r.status != tt.status || !errors.Is(r.err, tt.err) {
+			p.Errorf("%s: got %+v, want the status %d and the error %v", tt.label, r, tt.status, tt.err)
 		}
 		pets := p.send("GET /v1/pets?limit=100", "", observer).body
 		if strings.Contains(pets, pet) != tt.added {
-			p.Errorf("%s: got the pets %s, want the new one: %t", tt.title, pets, tt.added)
+			p.Errorf("%s: got the pets %s, want the new one: %t", tt.label, pets, tt.added)
 		}
+		rows = append(rows, tt.row)
 		p.rows(rows...)
-		p.eval("list.lastElementChild.click()")
-		p.equal("shown('#pane').includes('Effect createPet is not performed')", !tt.added)
-		p.equal("shown('#pane').includes('the client did not get')", tt.status == 0 && tt.added)
-		p.equal("shown('#pane').includes('the client got half')", tt.err == io.ErrUnexpectedEOF)
 	}
-	p.equal("$$('#faults button b').length", len(tests))
-	p.equal("$$('#list .took').map((took, i) => took.innerText.includes('…') && i).filter(Boolean)",
-		[]int{5, 8}) // those whose body went on
-
-	// A fault that is used up says how many it has hit, and no more.
-	p.click("Once", "503")
-	p.see("#headline", "503 once", "#counts", "No request hit yet")
-	p.want("GET /v1/pets", "", 503, 200)
-	p.see("#sign.calm #headline", "503 once", "#effect", "Used up. Requests are answered as usual.")
-	p.equal("shown('#counts')", "1 request hit")
-	p.equal("$$('[aria-current=true]').length", 0)
-	p.click("Dismiss")
-	p.see("#sign.calm #headline", "No fault", "#counts", "", "#end", "")
-	p.want("GET /v1/pets", "", 200)
-}
-
-// A fault of any kind can be set with the fields.
-func testAnotherFault(p *page) {
-	p.click("Every time", "createPet", "503")
-	p.see("#headline", "503 every time on createPet")
-	p.want("GET /v1/pets", "", 200)
-	p.want("POST /v1/pets", "{}", 503)
-	p.see("#counts", "1 of 1 createPet request hit")
-
-	// What is chosen is for the next fault only, and for the fields, too.
-	p.click("listPets", "Once", "Another fault")
-	p.fill("Code", "500")
-	p.click("Set this fault")
-	p.see("#headline", "500 once on listPets", "[name=code]", "")
-	p.equal("document.activeElement.id", "anotherTitle")
-	p.want("GET /v1/pets", "", 500)
-	p.want("POST /v1/pets", "{}", 400)
-	p.send("PUT /__admin/fault?code=503&times=7&operation=getPet&answer-delay=0.1", "")
-	p.see("#headline", "503, 7 times on getPet", "#effect", "waits 0.1 s")
-	p.equal("$$('[aria-current=true]').length + $('[name=operation]:checked').value", "0listPets")
-
-	// A list keeps its codes. The sign fits into a narrow window.
-	const next = "$$('#headline s').length + shown('#headline strong')"
-	p.click("All", "Another fault")
-	p.fill("Code", " 503,lost 429, 429,rst,html,truncate,500,599 ", "Skip", "1", "Retry-After", "7")
-	p.click("Set this fault")
-	p.see("#effect", "Retry-After is 7 s", "#counts", "1 more let through", "#counts", "9 to come",
-		"#headline", "503, Answer lost, 429, 429, TCP reset, HTML page, Answer cut, 500 and 1 more")
-	p.equal(next, "0503")
-	p.resize(320, "light")
-	p.equal("document.documentElement.scrollWidth <= innerWidth", true)
-	p.equal("end.getBoundingClientRect().right <= innerWidth", true)
-	p.want("GET /v1/pets", "", 200, 503, 0, 429)
-	p.see("#counts", "3 of 4 requests hit 6 to come", "#effect", "Next: The operation is not performed")
-	p.equal(next, "3429")
-	p.want("GET /v1/pets", "", 429, 0, 502, 200)
-	p.equal("shown('#headline')",
-		"1 done, Answer lost, 429, 429, TCP reset, HTML page, Answer cut, 500, 599")
-	p.equal(next, "6500")
-	p.want("GET /v1/pets", "", 500, 599, 200)
-	p.see("#sign.calm #effect", "Used up.")
-	p.equal("shown('#counts')", "9 requests hit")
-
-	// What the service refuses is shown at its field, until something is typed.
-	p.click("Another fault")
-	p.fill("Times", "2")
-	p.click("Set this fault")
-	p.see("#fieldError", "times")
-	p.equal("document.activeElement === $('[name=times][aria-invalid=true]')", true)
-	p.fill("Code", "503")
-	p.see("#fieldError", "")
-
-	// A fault that is used up may still hold requests.
-	p.fill("Skip", "", "Delay", "30")
-	p.click("Set this fault")
-	p.see("#headline", "503, 2 times", "#effect", "waits 30 s")
-	p.start("GET /v1/pets", "")
-	p.start("GET /v1/pets", "")
-	p.see("#sign.active #counts", "2 held now", "#effect", "Used up, but it still holds requests.")
+	p.equal("$$('#presets button').length", len(tests))
 	p.click("End the fault")
-	p.click("GET 503 /v1/pets Simulated, Slow by 30 s")
-	p.see("#pane", "It was let go after")
+	p.see("#sign.calm #headline", "No fault", "#counters", "", "#end", "", "#parameters", "")
+	p.equal("document.title + document.activeElement.id", "Petstorelist")
+	p.want("POST /v1/pets", rex, 201)
 }
 
-// What clients send is shown as text, and whole in the pane. A code that the page
-// does not know is shown by its name.
-func testHostileText(p *page) {
-	p.send("POST /v1/pets?"+strings.ReplaceAll(markup, " ", "+"),
-		`{"name":"`+markup+`","categoryId":9007199254740993}`,
-		"User-Agent: "+markup, "X-Name: "+markup+"\u202e")
-	p.send("GET /"+strings.Repeat("x", 300), "\x1b[31m")
-	p.rows("POST 201 /v1/pets?<img+src=x+onerror='document.title=0'> ignored: <img src",
-		"GET 404 /"+strings.Repeat("x", 199)+"…")
-	p.see("#petRows", "1 "+markup+" 9007199254740993 –") // not exact as a number of JavaScript
-	p.equal("$('#request-2 code').title.length", 301)    // of what is cut
+// A fault of any kind can be set with the fields, which are then empty. What the
+// service refuses is told in its words.
+func testAnotherFault(p *page) {
+	p.click("listPets", "Once", "Another fault") // which is for the presets
+	p.fill("code", " 500 ", "delay", "0.1", "answer-delay", "0.2", "retry-after", "7",
+		"skip", "1", "times", "3", "operation", "createPet")
+	p.click("Set this fault")
+	p.see("#headline", "Slow by 0.1 s, 500, Answer slow by 0.2 s", "#parameters",
+		"code=500 delay=0.1 answer-delay=0.2 retry-after=7 operation=createPet skip=1 times=3")
+	p.equal("$$('#anotherForm input').every(({value}) => value === '')", true)
+	p.fill("code", "503,lost", "times", "2")
+	p.click("Set this fault")
+	p.see("#refusal", "times cannot be given with a list of codes", "#headline", "500")
+	p.equal("$('[name=code]').value", "503,lost")
+	p.fill("times", "")
+	p.click("Set this fault")
+	p.see("#refusal", "", "#headline", "503, Answer lost")
+}
+
+// The sign says what the fault is, and how far it has come.
+func testSign(p *page) {
+	const progress = "$$('#headline .used').length + shown('#headline .next')"
+	p.send("PUT /__admin/fault?code=503,lost,429&skip=1", "")
+	p.see("#headline", "503, Answer lost, 429", "#parameters", "code=503,lost,429 skip=1", "#meaning", "")
+	p.equal("shown('#parameters')", "code=503,lost,429 skip=1")
+	p.equal(progress, "0503")
+	p.want("GET /v1/pets", "", 200)
+	p.see("#counters", "applied 0 matched 1 held 0 to come 3")
+	p.equal(progress, "0503")
+	p.want("GET /v1/pets", "", 503, 0)
+	p.see("#counters", "applied 2 matched 3 held 0 to come 1")
+	p.equal(progress, "2429")
+	p.want("GET /v1/pets", "", 429, 200)
+	p.see("#sign.over #headline", "Used up, 503, Answer lost, 429", "#counters", "applied 3 matched 5 held 0 to come 0")
+	p.click("Every time", "All", "503")
+	p.see("#sign.active #headline", "503")
+	p.want("GET /v1/pets", "", 503)
+	p.equal("shown('#counters')", "applied 1 matched 1 held 0")
+
+	// A list that is long keeps the next code in sight, also in a narrow window.
+	p.resize(320, "light")
+	p.send("PUT /__admin/fault?code="+strings.Repeat("hangup,", 30)+"418", "")
+	p.see("#headline", "418")
+	p.want("GET /v1/pets", "", make([]int, 30)...)
+	p.see("#headline .next", "418")
+	p.equal("$('.next').getBoundingClientRect().top < headline.getBoundingClientRect().bottom - 9", true)
+	p.equal("document.documentElement.scrollWidth <= innerWidth", true)
+}
+
+// A request that waits is a row as any other, and is told apart from others that
+// are nearly the same.
+func testWaiting(p *page) {
+	p.click("Every time", "Hold")
+	p.see("#headline", "Hold")
+	p.eval(`window.first = new AbortController();
+		const headers = {Authorization: "Bearer " + arguments[0], Client: "a"};
+		fetch(new Request("/v1/pets", {method: "POST", headers, body: "{}", signal: first.signal})).catch(() => {});`, key)
+	p.rows("POST waiting 0 s /v1/pets delay=30")
+	second := p.start("POST /v1/pets", rex, "User-Agent: two", "Client: b")
+	p.see("#counters", "held 2", "#count", "2, 2 waiting")
+	p.eval("list.children[1].click()")
+	p.see("#paneTitle", "POST /v1/pets", "#result", "waiting", "#details", rex, "#details", "Client b",
+		"#details", "delay=30 Before the operation, the request waits")
+	p.see("#result", "waiting 1 s")
+	p.see("#list [aria-selected=true] b", "waiting 1 s")
+	p.equal("copy.checkVisibility() && sendAgain.checkVisibility()", true)
+	p.fill("Filter", "two waiting")
+	p.see("#count", "1 of 2, 2 waiting")
+	p.eval("first.abort()")
+	p.see("#count", "1 of 2, 1 waiting", "#result", "waiting", "#details", "Client b") // still
+	p.fill("Filter", "")
+	p.click("Release")
+	p.see("#headline", "No fault", "#result", "201", "#details", "Client b", "#count", "2")
+	p.equal("shown('#count')", "2")
+	p.equal("list.querySelector('[aria-selected=true] .client').textContent", "two")
+	if r := <-second; r.status != 201 {
+		p.Errorf("the released client gets %+v, want 201", r)
+	}
+	p.equal("$$('#petRows tr').length", 1)
+}
+
+// What a client sent, and the answer, are shown as they are, and as text.
+func testSent(p *page) {
+	p.send("POST /v1/pets?stauts=sold", `{ "name" : "`+markup+`", "categoryId":9007199254740993, "x":0}`,
+		"User-Agent: "+markup, "X-Empty: ", "X-Name: \u202e", "Prefer: speed=3, answer-delay=0.1", "Origin: http://a.test")
+	p.rows("POST 201 /v1/pets?stauts=sold answer-delay=0.1 ignored: speed, stauts, x")
+	p.see("#petRows", "1 "+markup, "#list .client", markup)
 	p.click("POST 201")
-	p.see("#pane", "Client "+markup, "#pane", "X-Name "+markup+"⟨U+202e⟩",
-		"#pane", "Authorization Bearer <API_KEY>", "#pane", "Location /v1/pets/1",
-		"#pane", `{ "id": 1, "name": "`+markup+`", "categoryId": 9007199254740993 }`,
-		"#pane", `{ "name": "`+markup+`", "categoryId": 9007199254740993 }`) // as sent
-	p.click("GET 404")
-	p.see("#pane", strings.Repeat("x", 300), "#pane", "⟨U+001b⟩[31m")
+	p.see("#paneTitle", "POST /v1/pets?stauts=sold", "#details", "operation createPet",
+		"#details", "answer-delay=0.1 Before the answer", "#details", "ignored speed, stauts, x",
+		"#details", `{ "name" : "`+markup+`", "categoryId":9007199254740993, "x":0}`, "#details", "X-Empty",
+		"#details", "X-Name ⟨U+202e⟩", "#details", "Authorization Bearer <API_KEY>",
+		"#details", "Location /v1/pets/1", "#details", `{ "id": 1, "name": "`+markup+`", "categoryId": 9007199254740993 }`)
+	p.equal("pane.innerText.includes('Access-Control')", false)
+	p.equal("/seconds\\s0\\.1\\d\\d/.test(pane.innerText)", true)
+	p.equal("list.querySelector('.time').textContent === /time\\s+\\S+T(\\S+)Z/.exec(pane.innerText)[1]", true)
+	p.equal("$$('#desk img').length + document.title", "0Petstore")
 
-	// The journal has the first 1,000 bytes of an answer.
-	p.send("POST /v1/pets?long", `{"name":"x`+strings.Repeat("🦎", 300)+`","categoryId":1}`)
-	p.see("#petRows", "2 x"+strings.Repeat("🦎", 29)+"…")
-	p.click("/v1/pets?long")
-	p.see("#pane", "the first 1,000 of 1,2", "#pane", "🦎🦎…")
-	p.equal("document.title", "Petstore")
-
-	p.eval(`window.after = (path, text) => path.startsWith("/__admin/")
-		? text.replaceAll(/"code":"([^"]*)lost"/g, '"code":"$1' + arguments[0] + '"') : text;`, markup)
-	p.send("PUT /__admin/fault?code=429,lost", "")
-	p.see("#headline", "429, "+markup)
-	p.want("GET /v1/pets", "", 429, 0)
-	p.see("#sign.calm #headline", "429, "+markup)
-	p.click("GET no answer /v1/pets " + markup)
-	p.see("#pane", "Fault "+markup+" Effect listPets")
-	p.start("GET /v1/pets?"+strings.ReplaceAll(markup, " ", "+"), "", "Prefer: delay=30")
-	p.see("#list", "GET waiting /v1/pets?<img+src=x")
-	p.click("503")
-	p.see("#headline", "503 once")
-	p.equal("$$('#desk img').length", 0)
+	// The pause since the row above is negative if that one came later.
+	p.send("GET /v1/pets", "", "Prefer: delay=0.3")
+	slow := p.start("GET /v1/pets/7", "", "Prefer: delay=0.3")
+	p.see("#list", "waiting")
+	p.send("GET /v1/pets/8", "")
+	<-slow
+	p.see("#count", "4")
+	p.equal("[...list.children].map((row) => row.querySelector('.pause').textContent[0] ?? '').join('')", "++−")
 }
 
-// The list follows its end, unless one has scrolled up or selected a row. It is
-// one Tab stop, and the arrow keys move the selection.
+// The pane says how much of an answer was sent, and gives no seconds for one that
+// is sent slowly.
+func testAnswer(p *page) {
+	p.send("POST /v1/pets", rex)
+	p.send("POST /v1/pets?long", `{"name":"x`+strings.Repeat("🦎", 300)+`","categoryId":1}`)
+	p.see("#petRows", "2 x")
+	for _, fault := range []string{"hangup", "lost", "truncate", "html", "503"} {
+		p.send("GET /v1/pets/1?"+fault, "", "Prefer: code="+fault)
+	}
+	p.send("PUT /__admin/fault?code=stall,stall", "")
+	left := p.start("HEAD /v1/pets/1?head-stall", "")
+	p.see("#counters", "held 1")
+	p.start("GET /v1/pets/1?stall", "")
+	p.see("#counters", "held 2")
+	p.send("HEAD /v1/pets/1?head", "")
+	p.see("#count", "10")
+	for url, title := range map[string]string{
+		"?long":       "Answer, here its first 1000 of 1",
+		"?hangup":     "No answer was sent",
+		"?lost":       "Answer, which the client did not get",
+		"?truncate":   "Answer, of which half was sent",
+		"?html":       "Answer",
+		"?503":        "Answer",
+		"?head-stall": "Answer, which the client did not get",
+		"?stall":      "Answer, of which half was sent",
+		"?head":       "Answer, sent without its body",
+	} {
+		p.eval("[...list.children].find((row) => row.querySelector('.url').textContent.endsWith(arguments[0])).click()", url)
+		p.see("#paneTitle", url, "#details h3:nth-of-type(2)", title)
+		p.equal("/seconds\\s\\d/.test(shown('#details'))", !strings.Contains(url, "stall"))
+		p.equal("shown('#details').includes('the client did not get')", strings.Contains(title, "not get"))
+	}
+	p.click("Release")
+	<-left
+}
+
+// The list follows its end, unless one has scrolled up. It is one Tab stop, and
+// the arrow keys move the selection.
 func testList(p *page) {
 	sent := 0
-	send := func(n int, known string) {
+	send := func(n int) {
 		p.Helper()
 		for range n {
 			sent++
 			p.send(fmt.Sprintf("GET /v1/pets/%d?", sent), "")
 		}
-		p.see("#known", known)
+		p.equal("list.children.length", min(sent, 1000))
 	}
 	const isAtEnd = "list.scrollTop + list.clientHeight > list.scrollHeight - 8"
-	send(60, "60")
+	const scrolled = "return new Promise((resolve) => list.addEventListener('scroll', resolve))"
+	send(60)
 	p.equal(isAtEnd, true)
-	send(1, "61")
-	p.equal(isAtEnd, true)
-	scroll := func(to string) {
-		p.Helper()
-		p.eval("list.scrollTop = " + to + `;
-			return new Promise((resolve) => list.addEventListener("scroll", resolve));`)
-	}
-	scroll("300")
-	send(3, "64")
-	p.see("#news", "3 new ↓")
+	p.eval("list.scrollTop = 300; " + scrolled)
+	send(3)
 	p.equal("list.scrollTop", 300)
-	p.click("3 new")
-	scroll("300")
-	scroll("list.scrollHeight")
-	send(1, "65")
+	p.eval("list.scrollTop = list.scrollHeight; " + scrolled)
+	send(1)
 	p.equal(isAtEnd, true)
-	p.see("#news", "")
 
-	const tab, enter, escape = "\ue004", "\ue007", "\ue00c" // as WebDriver writes them
-	const end, home, up, down = "\ue010", "\ue011", "\ue013", "\ue015"
 	p.eval("list.focus()")
 	for _, tt := range []struct {
 		key  string
 		want int
-	}{{up, 65}, {up, 64}, {home, 1}, {down, 2}, {up, 1}, {up, 1}, {end, 65}, {down, 65}} {
+	}{{up, 64}, {up, 63}, {home, 1}, {down, 2}, {up, 1}, {up, 1}, {end, 64}, {down, 64}} {
 		p.press(tt.key)
-		p.see("#pane", fmt.Sprintf("/v1/pets/%d?", tt.want))
-		p.equal("selected()", fmt.Sprint("request-", tt.want))
+		p.see("#paneTitle", fmt.Sprintf("/v1/pets/%d?", tt.want))
+		p.equal("shown('#list [aria-selected=true] .url')", fmt.Sprintf("/v1/pets/%d?", tt.want))
+		p.equal("list.getAttribute('aria-activedescendant') === $('[aria-selected=true]').id", true)
 	}
-	send(1, "66")
-	p.see("#news", "1 new ↓") // the selected row stays
 	p.press(enter)
 	p.equal("document.activeElement.id", "pane")
 	p.press(escape)
 	p.see("#pane", "")
-	p.equal("selected() + document.activeElement.id", "list") // which has the focus again
-	p.press(up)                                               // from the row that was selected last
-	p.see("#pane", "/v1/pets/64?")
-	p.press(escape)
+	p.equal("document.activeElement.id + $$('#list [aria-selected=true]').length", "list0")
 	p.press(tab)
 	p.equal("list.contains(document.activeElement)", false)
 
-	// The page keeps as many requests as the service. What one reads stays in
-	// place while rows above it leave.
-	const place = "$('#request-50').getBoundingClientRect().top"
-	before := p.eval("return " + place)
-	send(937, "the last 1,000 of 1,003")
-	p.see("#news", "938 new ↓")
-	p.equal(place, before)
-	p.equal("list.children.length", 1000)
-	p.eval("list.focus()")
-	p.press(end)
-	p.press(escape)
-	send(1, "the last 1,000 of 1,004")
+	// The page keeps as many requests as the service.
+	send(938)
+	p.see("#count", "1000 of 1002")
+	p.equal("$('#list .url').textContent", "/v1/pets/3?")
 	p.equal(isAtEnd, true)
 }
 
-// The filter finds words of a request, and methods and statuses as a whole.
+// The filter finds the requests that have all its words, and says how many.
 func testFilter(p *page) {
 	p.send("POST /v1/pets?x=1", `{"body":0,`+rex[1:], "User-Agent: shop/2.1")
 	p.send("GET /v1/pets?404&post", "", "X-Id: Ünïque")
-	p.send("GET /v1/pets/7", "", "User-Agent: Mozilla/5.0")
-	for _, fault := range []string{"code=truncate", "code=lost", "code=html", "delay=0"} {
-		p.send("GET /v1/pets", "", "Prefer: "+fault)
-	}
-	p.see("#known", "7")
+	p.send("GET /v1/pets/7", "", "User-Agent: admin/1.4")
+	p.send("GET /v1/pets", "", "Prefer: code=lost")
+	p.see("#count", "4")
 	for _, tt := range []struct{ filter, want string }{
-		{"pets POST", "1"},
-		{"404", "3"},
-		{"createpet", "1"},
-		{"?404", "2"},
-		{"x-id: ünïque", "2"},
-		{"  SHOP body ", "1"},
-		{"there is no", "3"},
-		{"cut", "4"},
-		{"get 200", "2 4 7"},
-		{"browser", "3"}, // as the rows show it
-		{"again", "5 6 7"},
-		{"connect", ""}, // a method, and not the header
+		{"?404", "/v1/pets?404&post"},
+		{"x-id: ünïque", "/v1/pets?404&post"},
+		{"  SHOP body ", "/v1/pets?x=1"},
+		{"createpet 201", "/v1/pets?x=1"},
+		{"there is no", "/v1/pets/7"},
+		{"code=lost no answer", "/v1/pets"},
+		{"location: /v1/pets/1", "/v1/pets?x=1"},
 		{"?y", ""},
+		{"", "/v1/pets?x=1 /v1/pets?404&post /v1/pets/7 /v1/pets"},
 	} {
 		p.Logf("filter %q", tt.filter) // shown if the test fails
 		p.fill("Filter", tt.filter)
-		p.equal("[...list.children].map(({id}) => id.replace('request-', '')).join(' ')", tt.want)
+		p.equal("[...list.children].map((row) => shown(row.querySelector('.url'))).join(' ')", tt.want)
 	}
-	p.see("#known", "0 of 7", "#none", "No request matches")
+	p.equal("found.textContent", "4 requests")
 
-	// A request has failed unless its client got the whole answer of a success. A
-	// selected one that is hidden stays in the pane.
+	// What is selected stays in the pane, and is in sight when it is found.
+	p.click("/v1/pets/7")
+	p.fill("Filter", "shop")
+	p.equal("found.textContent + found.role", "1 of 4 requestsstatus")
+	p.see("#paneTitle", "/v1/pets/7", "#count", "1 of 4")
+	p.equal("$$('[aria-selected=true]').length", 0)
 	p.fill("Filter", "")
-	p.see("#known", "7", "#none", "")
-	p.click("GET 200 /v1/pets Prefer")
-	p.see("#pane", "Prefer: Slow by 0 s")
-	p.fill("Filter", "failed")
-	p.rows("GET 404 /v1/pets/7", "GET 200, half /v1/pets Prefer: Answer cut",
-		"GET no answer /v1/pets Prefer: Answer lost", "GET 502 /v1/pets Prefer: HTML page")
-	p.see("#known", "4 of 7", "#pane", "Prefer: Slow by 0 s")
-	p.equal("selected()", "")
-	p.fill("Filter", "")
-	p.equal("selected()", "request-7")
-	p.fill("Filter", "failed")
-	p.eval("list.focus()")
-	p.press("\ue015") // down, from a row that is hidden
-	p.equal("selected()", "request-6")
-
-	// The selected row stays in sight, and requests that wait are found, too.
-	for range 40 {
-		p.send("POST /v1/pets", "{}")
-	}
-	p.see("#known", "44 of 47")
-	p.fill("Filter", "")
-	const isInSight = "(({top, bottom}) => top >= list.getBoundingClientRect().top &&" +
-		" bottom <= list.getBoundingClientRect().bottom)($('#request-6').getBoundingClientRect())"
-	p.equal(isInSight, true)
-	p.eval("list.scrollTop = 600")
-	p.fill("Filter", "pets")
-	p.equal(isInSight, true)
-	p.fill("Filter", "waiting listPets")
-	p.start("GET /v1/pets/1", "", "Prefer: delay=30")
-	p.start("GET /v1/pets", "", "Prefer: delay=30")
-	p.rows("GET waiting /v1/pets")
-
-	// The focus is not lost with a list that is hidden.
-	p.fill("Filter", "?y")
-	p.eval("pane.focus()")
-	p.press("\ue00c") // Escape
-	p.equal("document.activeElement.id", "filter")
+	p.equal("shown('[aria-selected=true] .url')", "/v1/pets/7")
 }
 
-// Send and Add a pet send requests as a client: they are recorded, and faults are
-// applied to them.
+// The page is a client: what it sends is recorded, and faults are applied to it.
 func testSend(p *page) {
-	p.eval("window.flashes = 0; list.addEventListener('animationstart', () => { flashes++; })")
-	p.click("Copy as curl")
-	p.see("#notice", "Copied.", "#example", "Bearer <API_KEY>")
-	p.equal("copied", "curl -i -H 'Authorization: Bearer "+key+"' '"+p.base+"/v1/pets'")
-	p.click("Send")
-	p.see("#notice", "This browser got a 200.")
-	p.rows("GET 200 /v1/pets")
-	p.equal("flashes + ' ' + $('#list .client').textContent", "1 browser")
-	p.equal("document.activeElement.id", "list") // as the button is hidden now
-	p.click("GET 200")
-	p.see("#pane", "Cache-Control no-cache")
+	p.click("Add a pet")
+	p.see("#notice", "This browser got 201.", "#petRows", "1 Rex available")
 	p.click("503")
-	p.see("#headline", "503 once")
+	p.see("#headline", "503")
+	p.click("List pets")
+	p.see("#notice", "This browser got 503.")
+	p.rows("POST 201 /v1/pets", "GET 503 /v1/pets code=503")
+	p.click("POST 201", "Send again")
+	p.see("#petRows", "2 Rex available 1 Rex", "#paneTitle", "POST /v1/pets")
+	p.rows("POST 201 /v1/pets", "GET 503 /v1/pets code=503", "POST 201 /v1/pets")
+	p.click("Answer cut")
+	p.see("#headline", "Answer cut")
 	p.click("Add a pet")
-	p.see("#notice", "This browser got a 503.")
-	p.rows("GET 200 /v1/pets", "POST 503 /v1/pets Simulated")
-	p.click("POST 503", "Send")
-	p.see("#petRows", "1 Rex 1 available", "#list", "again, +")
+	p.see("#notice", "This browser got 201, and not the whole body.")
+	p.click("Every time", "Hang up")
+	p.see("#headline", "Hang up")
 	p.click("Add a pet")
-	p.see("#petRows", "2 Bella 2 pending 1 Rex")
-	p.rows("GET 200 /v1/pets", "POST 503 /v1/pets Simulated", "POST 201 /v1/pets", "POST 201 /v1/pets")
-	p.send("PUT /__admin/fault?code=truncate&times=1", "")
-	p.click("Send")
-	p.see("#notice", "got a 201, but not the whole answer")
-	p.send("PUT /__admin/fault?code=lost", "") // browsers repeat it, some more often
-	p.click("Send")
-	p.see("#notice", "This browser got no answer.", "#list", "no answer /v1/pets Answer lost")
-
-	// Each pet that is added is another one, or it would be "again".
-	for _, pet := range []string{"Zoë 3 sold", "Мурка 2 –", "Rex 5 1 available"} {
-		p.click("Add a pet")
-		p.see("#petRows", pet)
-	}
+	p.see("#notice", "This browser got no answer.")
 
 	// At most two wait at a time, so that the page has connections to go on.
-	p.send("PUT /__admin/fault?delay=30", "")
-	p.see("#headline", "Slow by 30 s")
-	p.click("Send", "Send")
-	p.see("#counts", "2 held now")
-	p.click("Send")
-	p.see("#notice", "Nothing was sent: 2 requests of this page still wait")
-	p.equal("$$('#list [aria-disabled=true]').length", 2)
-	p.click("End the fault")
-	p.see("#notice", "This browser got a 201.", "#headline", "No fault")
-	p.equal("$$('#list [aria-disabled=true]').length", 0)
+	p.click("Hold")
+	p.see("#headline", "Hold")
+	p.click("List pets", "List pets")
+	p.see("#counters", "held 2")
+	p.click("List pets")
+	p.see("#notice", "Not sent: 2 requests of this page still wait.")
+	p.click("Release")
+	p.see("#notice", "This browser got 200.", "#headline", "No fault")
 
-	// A request that a browser would refuse or change has no button.
-	p.send("DELETE /__admin/requests", "")
-	p.see("#first", "No requests yet")
-	tests := []struct{ request, body, header string }{
-		{"TRACE /v1/pets", "", ""},
-		{"CONNECT /v1/pets", "", ""},
-		{"delete /v1/pets", "", ""},
-		{"GET /v1/pets", "{}", ""},
-		{"GET /v1/./pets", "", ""},
-		{"GET /v1/pets?'", "", ""},
-		{"GET /v1/pets", "", "Via: 1.1 proxy"},
-		{"GET /v1/pets", "", "X-Id: é"},
-		{"POST /v1/pets", strings.Repeat("x", 70_000), ""}, // is not kept
-	}
-	for i, tt := range tests {
-		p.send(tt.request, tt.body, tt.header)
-		p.equal("list.children.length", i+1)
-		p.eval("list.lastElementChild.click()")
-		p.equal("$$('#pane .line button').map(shown).join()", "×,Copy as curl")
-	}
-	p.see("#pane", "Without the body", "#pane", "The body was not kept")
 }
 
-// A copied line sends the same request in each shell, to this service and to no
-// other host. It has the key only for a path under /v1, and runs nothing. Many
-// of the requests here were made to harm whoever pastes them.
+// A copied line sends the same request in each shell, and runs nothing. Many of
+// the requests here were made to harm whoever pastes them.
 func testCopy(p *page) {
-	const claimsKey = "Authorization: Bearer <API_KEY>" // as the journal shows the real one
-	tests := []struct {
-		request, body, header string
-		path                  string // that the line sends, if it is another one
-		isKeyless             bool
-	}{
-		{request: "POST /v1/pets", body: `{"name":"it's <b> \"$KEY\""}`, header: "Content-Type: application/json"},
-		{request: "GET /v1/pets?status={a}[1-2]", header: "Prefer: code=418, wait=1"},
-		{request: "HEAD /v1/pets/../pets"},
-		{request: "PATCH /v1/pets", body: "@no 'file'\n\n", header: "Content-Type: text/plain"},
-		{request: "GET /v1/pets", header: "X-Id: "},
-		{request: "GET /v1/pets", header: "Prefer: code=401"},
-		{request: "POST http://a.example.test/v1/pets", body: "{}", path: "/v1/pets"},
-		{request: "`touch$IFS'PWN'` /v1/';touch${IFS}PWN;'"},
-		{request: "GET /v1/pets", header: "X-Id: @/etc/passwd';touch PWN;#"},
-		{request: "POST /v1/pets", body: `\';touch PWN;#\`},
-		{request: "POST /v1/pets", body: "@/etc/passwd\n`touch PWN`\n$(touch PWN)\n!touch\n%PATH%"},
-		{request: "GET /v1x/pets", isKeyless: true},
-		{request: "GET /v1/pets", header: claimsKey, isKeyless: true}, // answered 401
-		{request: "GET a:@evil.test/steal", path: "/a:@evil.test/steal", isKeyless: true},
-		{request: "CONNECT @evil.test:80", path: "/@evil.test:80", isKeyless: true},
-		{request: "GET http://a@evil.test/steal", path: "/steal", isKeyless: true},
+	tests := []struct{ request, body, header string }{
+		{"POST /v1/pets", `{"name":"it's <b> \"$KEY\""}`, "Content-Type: application/json"},
+		{"GET /v1/pets?status={a}[1-2]", "", "Prefer: code=418, wait=1"},
+		{"HEAD /v1/pets/../pets", "", ""},
+		{"PATCH /v1/pets", "@no 'file'", "Content-Type: text/plain"},
+		{"GET /v1/pets", "", "X-Id: "},
+		{"`touch$IFS'PWN'` /v1/';touch${IFS}PWN;'", "", ""},
+		{"GET /@evil.test/steal", "", ""},
+		{"GET /v1/pets", "", "X-Id: @/etc/passwd';touch PWN;#"},
+		{"POST /v1/pets", `\';touch PWN;#\`, ""},
+		{"POST /v1/pets", "`touch PWN` $(touch PWN) !touch '!touch' %PATH% ~ ?*", ""},
 	}
 	for _, tt := range tests {
 		p.send(tt.request, tt.body, tt.header)
 	}
-	p.see("#known", fmt.Sprint(len(tests)))
+	p.see("#count", fmt.Sprint(len(tests)))
 
 	// The journal in lines, without the headers that curl sends by itself.
 	own := regexp.MustCompile(`"(Accept|Accept-Encoding|Connection|Content-Length|Host|User-Agent)":"[^"]*",?`)
@@ -540,240 +485,154 @@ func testCopy(p *page) {
 	}
 	sent := journal()
 	var lines []string
-	for i, tt := range tests {
+	for i := range tests {
 		p.eval("list.children[arguments[0]].click(); window.copied = null", i)
 		p.click("Copy as curl")
 		p.equal("copied === null", false)
-		line := p.eval("return copied").(string)
-		if hasKey := strings.Contains(line, key); hasKey == tt.isKeyless {
-			p.Errorf("%s\nhas the key: got %t, want %t", line, hasKey, !tt.isKeyless)
-		}
-		lines = append(lines, line)
+		p.see("#notice", "Copied, with the key.")
+		lines = append(lines, p.eval("return copied").(string))
 	}
 	for _, shell := range []string{"sh", "dash", "bash", "zsh", "fish"} {
 		if _, err := exec.LookPath(shell); err != nil {
 			p.Logf("%s is not installed", shell)
 			continue
 		}
-		for i, line := range lines {
-			p.send("DELETE /__admin/requests", "")
-			cmd := exec.Command(shell, "-c", line)
-			cmd.Dir = p.TempDir()
-			cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1")
-			output, _ := cmd.CombinedOutput() // curl fails if there is no answer
-			files, err := os.ReadDir(cmd.Dir)
-			got := journal()
-			_, target, _ := strings.Cut(tests[i].request, " ")
-			want := []string{strings.Replace(sent[i], target, cmp.Or(tests[i].path, target), 1)}
-			if !slices.Equal(got, want) || len(files) > 0 || err != nil {
-				p.Errorf("in %s\n%s\nsends\n%s\nwant\n%s\nand writes the files %v (%v), and prints %s",
-					shell, line, got, want, files, err, output)
-			}
+		p.send("DELETE /__admin/requests", "")
+		cmd := exec.Command(shell, "-c", strings.Join(lines, "\n"))
+		cmd.Dir = p.TempDir()
+		cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1")
+		output, _ := cmd.CombinedOutput() // curl fails if there is no answer
+		files, err := os.ReadDir(cmd.Dir)
+		if got := journal(); !slices.Equal(got, sent) || len(files) > 0 || err != nil {
+			p.Errorf("in %s, the lines send\n%s\nwant\n%s\nand write the files %v (%v), and print %s",
+				shell, strings.Join(got, "\n"), strings.Join(sent, "\n"), files, err, output)
 		}
 	}
 
-	// A line that would have other bytes than the request, or control characters,
-	// is shown without the key, and cannot be copied. A browser sends the latter.
-	p.send("POST /v1/pets?control", "\x1b[31m\r';touch PWN;#\u202e")
-	p.send("GET /v1/pets?byte=\xff", "")
-	for _, tt := range []struct{ url, line, buttons string }{
-		{"/v1/pets?control", `--data-raw '⟨U+001b⟩[31m⟨U+000d⟩'\'';touch PWN;#⟨U+202e⟩'`, "×,Send"},
-		{"/v1/pets?byte", "<API_KEY>' '" + p.base + "/v1/pets?byte=%EF%BF%BD'", "×"},
+	// What is not known whole, would go elsewhere, or a terminal would act on or not
+	// keep, is not copied.
+	for _, tt := range []struct{ request, body, want, buttons string }{
+		{"POST /v1/pets", "a\nb", "newlines or control characters", "Send again"},
+		{"POST /v1/pets", "\x1b[31m", "newlines or control characters", "Send again"},
+		{"POST /v1/pets", "a\tb", "newlines or control characters", "Send again"},
+		{"POST /v1/pets", strings.Repeat("é", 450), "more than 1000 bytes", "Send again"},
+		{"GET a:@evil.test/x", "", "does not begin with a slash", ""},
+		{"GET /v1/pets?\xff", "", "not UTF-8", ""},
+		{"POST /v1/pets", strings.Repeat("x", 70_000), "does not have its body", ""},
+		{"GET /v1/pets", "", "", "Send again Copy as curl"},
 	} {
-		p.click(tt.url)
-		p.see("#pane", tt.line)
-		p.equal("$$('#pane button').map(shown).join()", tt.buttons)
+		p.send("DELETE /__admin/requests", "")
+		p.see("#noRequests", "No requests")
+		p.send(tt.request, tt.body)
+		p.equal("list.children.length", 1)
+		p.eval("list.lastElementChild.click()")
+		p.see("#obstacle", tt.want)
+		p.equal("[sendAgain, copy].map(shown).join(' ').trim()", tt.buttons)
 	}
-	p.send("HEAD /v1/pets?head", "")
-	p.click("/v1/pets?head")
-	p.see("#pane", "which HEAD leaves out")
-
-	// Where the browser refuses to copy, the line is shown, with the key of now.
-	p.send("GET /v1/pets?shown", "")
-	p.click("/v1/pets?shown")
-	p.eval("navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'))")
-	p.eval("hold(() => true); location.hash = '#key=new'")
-	p.equal("location.href", p.base+"/")
-	p.click("Copy as curl")
-	p.see("#pane", "Bearer new' '"+p.base+"/v1/pets?shown'")
 }
 
-// A request is marked as another try of an equal one only if that one has ended
-// before, with a failure that may pass.
-func testAgain(p *page) {
-	p.eval(`
-		window.tests = [
-			["00.000", {status: 503}, ""],
-			["01.020", {status: 429}, "again, +1.02 s"],
-			["01.270", {}, "again, +250 ms"],
-			["02.000", {status: 404}, ""],
-			["03.000", {fault: {code: "truncate"}}, ""],
-			["03.500", {status: 0, seconds: 2}, "again, +500 ms"],
-			["03.501", {status: 500, seconds: 2}, ""], // parallel
-			["07.000", {status: 408}, "again, +3.5 s"],
-			["07.500", {headers: {"User-Agent": "other/1"}}, ""],
-			["07.501", {url: "/v1/pets/2"}, ""],
-			["07.502", {method: "HEAD"}, ""],
-			["07.503", {body: "{}"}, ""],
-			["09.000", {}, "again, +2 s"],
-		];
-		const requests = tests.map(([time, change], i) => ({
-			id: i + 1, time: "2026-11-21T10:00:" + time + "Z", method: "GET", url: "/v1/pets/1", body: "",
-			headers: {"User-Agent": "shop/1"}, status: 200, seconds: 0.001, answer: "", ...change,
-		}));
-		window.after = (path, text) => {
-			const id = /^\/__admin\/requests\?after=(\d+)$/.exec(path)?.[1];
-			const meta = {total: requests.length, since: "2026-11-21T10:00:00Z"};
-			return id ? JSON.stringify({requests: requests.slice(id), waiting: [], meta}) : text;
-		};`)
-	want := p.eval("return tests.map(([, , again]) => again)")
-	p.equal("[...list.children].map((row) => shown(row.querySelector('.again')))", want)
-	p.click("again, +3.5 s")
-	p.see("#pane", "Again 3.5 s after")
-}
-
-// Pets are listed whoever adds them.
+// Pets are listed whoever adds them: the last 100, with exact ids. One that has
+// vanished leaves with the next request.
 func testPets(p *page) {
 	p.send("POST /v1/pets", rex, observer)
-	p.see("#petRows", "1 Rex 7 –", "#first", "No requests yet")
-	p.start("GET /v1/pets", "", "Prefer: delay=30")
-	p.see("#list", "GET waiting", "#first", "")
-
-	// More pets than the page reads at a time, and an id beyond 2^53.
-	p.eval("window.counts = []; new MutationObserver(() => counts.push(shown(petCount)))" +
-		".observe(petCount, {childList: true})")
-	seed := "[" + strings.Repeat(rex+",", 2019) + `{"id":9007199254740993,` + rex[1:] + "]"
+	p.see("#petRows", "1 Rex", "#noRequests", "No requests")
+	seed := "[" + strings.Repeat(rex+",", 250) + `{"id":9007199254740993,` + rex[1:] + "]"
 	p.send("POST /__admin/reset", seed)
-	p.see("#petCount", "the last 1,000 of 2,020", "#petRows", "9007199254740993 Rex 7 – 2019 Rex")
-	p.equal("counts.includes('2,000 so far')", true)
+	p.see("#petRows", "9007199254740993 Rex 250 Rex")
+	p.equal("$$('#petRows tr').length", 100)
 	p.send("POST /v1/pets", rex)
-	p.see("#petCount", "the last 1,000 of 2,021", "#petRows", "9007199254740994 Rex 7 – 9007199254740993 Rex")
+	p.see("#petRows", "9007199254740994 Rex 9007199254740993 Rex")
+	p.eval(`const read = window.fetch;
+		window.fetch = async (path, init) => {
+			const answer = await read(path, init);
+			const text = typeof path === "string" && path.startsWith("/v1/pets") && await answer.clone().text();
+			return text ? new Response(text.replace(/,?\{"id":9007199254740994.*?\}/, ""), answer) : answer;
+		};`)
+	p.send("GET /v1/pets", "")
+	p.equal("petRows.textContent.includes('9007199254740994')", false)
 }
 
-// Reset all and Clear ask once more, and Clear removes the requests only. When
-// the ids of the requests begin again, the page reads everything anew, and keeps
-// what is being read.
+// Clear and Reset all ask first. When somebody else resets, or the service starts
+// again, the page reads everything anew.
 func testReset(p *page) {
 	p.send("POST /v1/pets", rex)
-	p.send("PUT /__admin/fault?code=503", "")
-	p.see("#headline", "503 every time", "#list", "POST 201")
-	p.click("Reset all", "Cancel", "Clear", "Cancel", "Clear", "Clear") // which would come after a reset
-	p.see("#first", "No requests yet", "#headline", "503 every time", "#petRows", "1 Rex")
-	p.want("GET /v1/pets", "", 503)
-	p.click("GET 503")
-	p.fill("Filter", "get")
-	p.click("Every time", "Reset all", "Reset all")
-	p.see("#first", "No requests yet", "#headline", "No fault", "#petRows", "", "#notice", "All is reset.")
-	p.equal("$('[name=often]:checked').value + filter.value + shown('#pane')", "1")
+	p.send("PUT /__admin/fault?code=503&operation=getPet", "")
+	p.see("#headline", "503", "#list", "201", "#petRows", "1 Rex")
+	p.eval("window.answer = false")
+	p.click("Reset all", "Clear")
+	p.equal("asked", "Remove all requests, for everybody?")
+	p.eval("window.answer = true")
+	p.click("POST 201", "Clear")
+	p.see("#noRequests", "No requests", "#headline", "503", "#petRows", "1 Rex", "#pane", "")
+	p.send("GET /v1/pets", "")
+	p.rows("GET 200 /v1/pets")
+	p.click("Reset all")
+	p.see("#noRequests", "No requests", "#headline", "No fault", "#petRows", "")
 
 	p.send("POST /v1/pets", rex)
 	p.send("GET /v1/pets/2", "")
 	for _, request := range []string{"DELETE /__admin/requests", "POST /__admin/reset"} {
 		p.click("GET 404 /v1/pets/2")
-		p.see("#pane", "getPet 404", "#petRows", "1 Rex 7 –", ".gone", "")
+		p.see("#paneTitle", "/v1/pets/2", "#petRows", "1 Rex")
 
 		// Between two readings, more requests come than there were before.
 		p.eval("hold((path) => path.startsWith('/__admin/requests'))")
 		p.equal("held", 1)
-		p.eval("document.dispatchEvent(new Event('visibilitychange'))")
 		p.send(request, "")
 		for _, id := range "23456" {
 			p.send("GET /v1/pets/"+string(id), "")
 		}
-		p.equal("held", 1) // readings do not overlap
 		p.eval("release()")
-		p.see("#pane", "getPet 404", ".gone", "no longer in the list")
-		p.equal("selected()", "")
 		p.rows("GET 404 /v1/pets/2", "GET 404 /v1/pets/3", "GET 404 /v1/pets/4",
 			"GET 404 /v1/pets/5", "GET 404 /v1/pets/6")
-		p.press("\ue015") // down, from a row that is gone
-		p.see("#pane", "GET /v1/pets/6")
+		p.see("#paneTitle", "/v1/pets/2", "#count", "5") // which is still being read
+		p.equal("$$('[aria-selected=true]').length", 0)
 	}
 	p.see("#petRows", "")
-	p.send("DELETE /__admin/requests", "")
-	p.equal("document.activeElement.id", "pane") // as the list is hidden now
+	p.stop()
+	p.see("#sign.trouble", "Petstore does not answer.")
+	p.startService(strings.TrimPrefix(p.base, "http://"))
+	p.see("#sign.calm #headline", "No fault", "#noRequests", "No requests")
 }
 
-// The page says so while the service does not answer, and recovers.
+// The page says so while the service does not answer, and what it said then goes
+// when it is back.
 func testOutage(p *page) {
 	p.send("POST /v1/pets", rex)
-	p.click("POST 201")
-	p.send("PUT /__admin/fault?code=503", "")
-	p.see("#headline", "503 every time")
+	p.send("PUT /__admin/fault?code=503&operation=getPet", "")
+	p.start("GET /v1/pets", "", "Prefer: delay=30")
+	p.see("#headline", "503", "#list", "waiting")
+	p.click("GET waiting")
+	p.click("Another fault")
+	p.fill("code", "777")
+	p.click("Set this fault")
+	p.see("#refusal", "code is 777; it must be")
+	p.eval("window.intercept = () => Promise.reject(new TypeError('lost'))")
+	p.see("#sign.trouble #headline", "Petstore does not answer.", "#counters", "", "#end", "", "#pane", "")
+	p.rows("POST 201 /v1/pets") // nothing is known of what waits
+	p.equal("document.title", "Petstore does not answer. – Petstore")
+	p.see("#sign.trouble", "This page goes on asking.", "#refusal", "code is 777")
+	p.eval("window.intercept = null")
+	p.see("#sign.active #headline", "503", "#list", "waiting", "#refusal", "")
 
-	// An action whose answer does not arrive.
-	p.eval("window.before = (path, {method}) => method === 'DELETE' && Promise.reject(new TypeError('lost'))")
-	p.click("Clear", "Clear")
-	p.see("#notice.error", "not known")
-	p.eval(`window.before = (path, {signal}) => // no answer, for ever
-		new Promise((resolve, reject) => signal?.addEventListener("abort", reject));`)
-	p.see("#sign.unknown", "answer", "#counts", "", "#end", "")
-	p.equal("document.title === 'Petstore'", false)
-	p.equal("$$('[aria-current=true]').length", 0)
-	p.click("429")
-	p.see("#notice", "nothing was done")
-	p.eval("window.before = null")
-	p.see("#sign.active #headline", "503 every time", "#pane", "createPet")
-	p.rows("POST 201 /v1/pets")
-
-	// A service that has gone, and comes back.
-	p.stop()
-	p.see("#sign.unknown", "answer")
-	p.click("Send", "429")
-	p.see("#notice", "nothing was done")
-	p.startService(strings.TrimPrefix(p.base, "http://"))
-	p.see("#sign.calm #headline", "No fault", "#first", "No requests yet", "#petRows", "")
-
-	// Before the first answer, the page is there, and does not say that all is well.
+	// Before the first answer, the page does not say that all is well.
 	p.command("/url", map[string]any{"url": "about:blank"}, nil)
 	script := p.devtools("Page.addScriptToEvaluateOnNewDocument",
 		map[string]any{"source": "hold((path) => path.startsWith('/__admin/'))"})
 	p.command("/url", map[string]any{"url": p.base}, nil)
-	p.see("#sign.unknown", "not answered yet", "#requests", "Requests", "#first", "", "#keyForm", "")
+	p.see("#requestsTitle", "Requests", "#headline", "", "#noRequests", "", "#keyForm", "")
 	p.devtools("Page.removeScriptToEvaluateOnNewDocument", script)
 	p.eval("release()")
-	p.see("#sign.calm", "No fault", "#first", "No requests yet")
-}
+	p.see("#sign.active", "503")
 
-// A tab that becomes visible asks at once. While it is hidden, it goes on asking.
-// A notice fades, but an error stays until it is closed.
-func testTimers(p *page) {
-	var other struct{ Handle string }
-	p.command("/window/new", map[string]any{"type": "tab"}, &other)
-	defer p.devtools("Target.closeTarget", map[string]any{"targetId": other.Handle})
-	p.eval(` // no time passes
-		window.due = new Map();
-		window.setTimeout = (action, time, ...given) => {
-			const timer = {};
-			due.set(timer, {time, action: () => due.delete(timer) && action(...given)});
-			return timer;
-		};
-		window.clearTimeout = (timer) => due.delete(timer);
-		window.timers = (time) => [...due.values()].filter((timer) => timer.time === time);`)
-	p.devtools("Target.activateTarget", map[string]any{"targetId": other.Handle})
-	p.equal("document.hidden && timers(500).length", 1)
-	p.send("PUT /__admin/fault?code=500", "")
-	p.eval("timers(500)[0].action()")
-	p.equal("document.title", "500 every time – Petstore")
-	p.send("GET /v1/pets", "")
-	p.devtools("Page.bringToFront", map[string]any{})
-	p.rows("GET 500 /v1/pets Simulated")
-	p.click("503") // as does a press
-	p.see("#headline", "503 once")
-	p.equal("due.size", 1) // or each press would add a poll for ever
-
-	p.click("Clear", "Clear")
-	p.see("#notice", "The requests are removed.")
-	p.eval("timers(6000)[0].action()")
-	p.see("#notice", "")
-	p.click("Clear", "Clear")
-	p.see("#notice", "The requests are removed.")
-	p.eval("window.before = (path, {method}) => method === 'DELETE' && Promise.reject(new TypeError('lost'))")
-	p.click("Clear", "Clear")
-	p.see("#notice.error", "not known")
-	p.equal("timers(6000).length", 0)
-	p.eval("closeNotice.click()")
-	p.see("#notice", "")
+	// A service with another key.
+	p.stop()
+	p.key = "other"
+	p.startService(strings.TrimPrefix(p.base, "http://"))
+	p.see("#keyError", "this is not the API key", "#headline", "", "#desk", "")
+	p.fill("API key", "other")
+	p.click("Open")
+	p.see("#headline", "No fault", "#noRequests", "No requests")
 }
 
 // The page is accessible in light and dark, and fits into narrow windows.
@@ -789,7 +648,6 @@ func testLooks(p *page) {
 	}
 	check := func() {
 		p.Helper()
-		p.equal("document.getAnimations().length", 0)
 		for _, width := range []int{1280, 390} {
 			for _, scheme := range []string{"light", "dark"} {
 				p.resize(width, scheme)
@@ -803,31 +661,30 @@ func testLooks(p *page) {
 		p.resize(1280, "light")
 	}
 	check()
-	p.equal("skip.focus() ?? sign.offsetTop", 48) // as before the first Tab
+	p.press(tab)
+	p.equal("document.activeElement.id", "skip")
+	p.press(enter)
+	p.equal("document.activeElement.id", "list") // also while it is empty
 	long := "POST /v1/pets?" + strings.Repeat("long", 100)
 	p.send("PUT /__admin/fault?code=503", "")
-	p.send("POST /v1/pets", rex, observer)
-	p.see("#petCount", "1", "#headline", "503 every time")
+	p.send("POST /v1/pets", strings.Replace(rex, "Rex", strings.Repeat("R", 500), 1), observer)
 	p.send("GET /v1/pets/7", "", "Authorization: Bearer none")
 	p.send(long, rex, "X-Long: "+long)
-	p.see("#counts", "1 of 1") // or both might be of the same millisecond
-	p.send(long, rex, "X-Long: "+long)
 	p.start("GET /v1/pets", "", "Prefer: delay=30")
-	p.see("#list", "waiting")
-	p.click("again, +")
-	p.see("#pane", long)
+	p.see("#list", "waiting", "#counters", "applied 1", "#petRows", "RRR")
+	p.click("long")
+	p.see("#details", long)
+	check()
 	const right = ".getBoundingClientRect().right"
-	p.equal("$('.again')"+right+" <= $('.again').parentElement"+right, true)
-	check()
+	p.equal("$$('#list .tag').every((tag) => tag"+right+" <= tag.parentElement"+right+
+		" && tag.scrollWidth <= tag.clientWidth)", true)
 	p.click("Another fault")
-	p.fill("Code", "777", "Filter", "nothing")
+	p.fill("code", "777")
 	p.click("Set this fault")
-	p.see("#fieldError", "777", "#none", "No request matches")
+	p.see("#refusal", "777")
 	check()
-	p.eval("petRows.scrollIntoView()") // pets can be reached
-	p.equal("petRows.getBoundingClientRect().bottom <= innerHeight", true)
 	p.eval("location.hash = '#key=wrong'")
-	p.see("#keyError", "refuses")
+	p.see("#keyError", "not the API key")
 	check()
 }
 
@@ -837,31 +694,26 @@ func testPicture(p *page) {
 	if file == "" {
 		p.Skip("PETSTORE_PICTURE names no file")
 	}
-	milo := `{"name":"Milo","categoryId":3,"status":"available"}`
-	p.send("PUT /__admin/fault?code=lost,503,429,truncate&skip=6", "")
-	for _, tt := range []struct {
-		request, body string
-		pause         int // after it, in milliseconds
-	}{
-		{"POST /v1/pets", `{"name":"Bella","categoryId":2,"status":"pending"}`, 120},
-		{"POST /v1/pets", `{"name":"Zoë","categoryId":3,"status":"sold"}`, 240},
-		{"GET /v1/pets?limit=20", "", 310},
-		{"GET /v1/pets/2", "", 420},
-		{"GET /v1/pets?stauts=sold", "", 160},
-		{"POST /v1/pets", `{"name":"Rex","categoryId":"7"}`, 530},
-		{"POST /v1/pets", milo, 350},
-		{"POST /v1/pets", milo, 700},
-		{"POST /v1/pets", milo, 0},
+	const milo = `POST /v1/pets {"name":"Milo","categoryId":3,"status":"available"}`
+	p.send("PUT /__admin/fault?code=lost,503,429,truncate&operation=createPet&skip=3", "")
+	for _, request := range []string{
+		`POST /v1/pets {"name":"Bella","categoryId":2,"status":"pending"}`,
+		`POST /v1/pets {"name":"Zoë","categoryId":3,"status":"sold"}`,
+		"GET /v1/pets?limit=20 ",
+		"GET /v1/pets?stauts=sold ",
+		`POST /v1/pets {"name":"Rex","categoryId":"7"}`,
+		"GET /v1/pets/7 ",
+		milo, milo, milo,
 	} {
-		p.send(tt.request, tt.body, "User-Agent: shop/2.1")
-		p.eval("return new Promise((resolve) => realSetTimeout(resolve, arguments[0]))", tt.pause)
+		i := strings.LastIndex(request, " ")
+		p.send(request[:i], request[i+1:], "User-Agent: shop/2.1")
+		p.eval("return new Promise((resolve) => setTimeout(resolve, 150 + 400 * Math.random()))")
 	}
 	p.start("GET /v1/pets?status=available", "", "User-Agent: admin/1.4", "Prefer: delay=30")
-	p.see("#counts", "3 of 9", "#petCount", "3", "#list", "waiting")
-	p.equal("document.getAnimations().length", 0)
+	p.see("#counters", "to come 1", "#petRows", "3 Milo", "#list", "waiting 2 s")
 	p.click("no answer")
-	p.see("#pane", "which the client did not get")
-	p.eval("base.textContent = 'http://127.0.0.1:8080/v1'; document.activeElement.blur()")
+	p.see("#details", "which the client did not get")
+	p.eval("document.activeElement.blur()")
 	shot := p.devtools("Page.captureScreenshot", map[string]any{}).(map[string]any)
 	picture, err := base64.StdEncoding.DecodeString(shot["data"].(string))
 	if err := errors.Join(err, os.WriteFile(file, picture, 0o644)); err != nil {
@@ -876,14 +728,14 @@ type page struct {
 	*testing.T
 	session string // the URL of the session in the browser
 	program string // the file of the service
+	key     string // of the service, or empty for that of the test
 	base    string // the URL of the service
 	stop    func() // ends the service
 }
 
 // helpers run before the script of the page. They have short names for the
-// expressions in this file, and two hooks: the function before is called before
-// the page reads or changes something, and may hold it or throw an error; the
-// function after may change the text of an answer.
+// expressions in this file, and a hook: the function intercept is called before the
+// page reads or changes something, and may hold it or throw an error.
 const helpers = `
 	window.$ = (selector) => document.querySelector(selector);
 	window.$$ = (selector) => [...document.querySelectorAll(selector)];
@@ -894,25 +746,18 @@ const helpers = `
 	window.see = (selector, text) =>
 		text && shown(selector).includes(text) ? text : shown(selector);
 	window.rows = () => [...list.children].map((row) =>
-		[...row.querySelectorAll(".method, .status, code, .tag:not(.again)")].map(shown).join(" "));
-	window.selected = () => {
-		const active = list.getAttribute("aria-activedescendant") ?? "";
-		const chosen = $$("#list [aria-selected=true]").map(({id}) => id).join();
-		return active === chosen ? active : "active: " + active + ", chosen: " + chosen;
-	};
-
-	const realSetTimeout = window.setTimeout;
+		[...row.querySelectorAll(".method, b, .url, .tag")].map(shown).join(" "));
 	window.until = async (look, want) => {
-		const end = Date.now() + 10_000;
+		const end = Date.now() + 30_000;
 		while (JSON.stringify(look() ?? null) !== JSON.stringify(want) && Date.now() < end) {
-			await new Promise((resolve) => realSetTimeout(resolve, 10));
+			await new Promise((resolve) => setTimeout(resolve, 10));
 		}
 		return look() ?? null;
 	};
 	window.hold = (isHeld) => {
 		const end = new Promise((resolve) => { window.release = resolve; });
 		window.held = 0;
-		window.before = (path, init) => {
+		window.intercept = (path, init) => {
 			if (isHeld(path, init)) {
 				held++;
 				return end;
@@ -921,19 +766,20 @@ const helpers = `
 	};
 	const realFetch = window.fetch;
 	window.fetch = async (path, init) => {
-		if (path instanceof Request) { // that the page sends as a client
-			return realFetch(path);
+		if (!(path instanceof Request)) { // which the page sends as a client
+			await window.intercept?.(path, init);
 		}
-		await window.before?.(path, init);
-		const answer = await realFetch(path, init);
-		return window.after ? new Response(after(path, await answer.text()), answer) : answer;
+		return realFetch(path, init);
 	};
-
+	window.confirm = (question) => {
+		window.asked = question;
+		return window.answer ?? true;
+	};
 	if (navigator.clipboard) { // not in an empty tab
 		navigator.clipboard.writeText = async (text) => { window.copied = text; };
 	}`
 
-// equal waits for ten seconds at most until an expression has a value in the page.
+// equal waits for half a minute at most until an expression has a value in the page.
 func (p *page) equal(expression string, want any, args ...any) {
 	p.Helper()
 	got := p.eval("return until(() => "+expression+", [...arguments].at(-1))", append(args, want)...)
@@ -962,7 +808,7 @@ func (p *page) rows(want ...string) {
 // each of these texts.
 func (p *page) click(texts ...string) {
 	p.Helper()
-	const find = `[...($("dialog[open]") ?? document).querySelectorAll("button, summary, label, [role=option]")]
+	const find = `[...$$("button, summary, label"), ...$$("[role=option]")]
 		.find((one) => shown(one).includes(arguments[0]))`
 	for _, text := range texts {
 		p.equal("Boolean("+find+")", true, text)
@@ -978,7 +824,7 @@ func (p *page) fill(pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		p.eval(`
 			const nameOf = (field) => field.ariaLabel ?? field.labels[0].innerText.trim();
-			const field = $$("input").find((one) => nameOf(one).startsWith(arguments[0]));
+			const field = $$("input").find((one) => nameOf(one) === arguments[0]);
 			field.value = arguments[1];
 			field.dispatchEvent(new Event("input", {bubbles: true}));`, pairs[i], pairs[i+1])
 	}
@@ -1149,7 +995,7 @@ func buildService(t *testing.T) string {
 // startService starts the service at an address, with an empty store.
 func (p *page) startService(addr string) {
 	cmd := exec.Command(p.program, "-addr", addr, "-stdin") // so it cannot outlive the test
-	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+key)
+	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+cmp.Or(p.key, key))
 	stdin, err1 := cmd.StdinPipe()
 	stdout, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
