@@ -1562,7 +1562,7 @@ func TestLog(t *testing.T) {
 	s.do(t, "GET /v1/pets/1?%0A=%22", "", "User-Agent: a \"b\"")
 	s.send(t, "GET /v1", "", "Prefer: code=hangup").wait()
 	s.do(t, "GET /v1", "", "Prefer: code=418, delay=0")
-	s.do(t, "GET /v1/pets", "", observer)
+	s.do(t, "POST /v1/pets", newIda, observer)
 	s.do(t, "GET /healthz", "")
 
 	s.do(t, "PUT /__admin/fault?code=503", "", "User-Agent: curl/8")
@@ -2540,8 +2540,8 @@ func FuzzCreate(f *testing.F) {
 	})
 }
 
-// TestLong has what takes long: a seed of a million pets, and one that does not fit
-// into the store.
+// TestLong has what takes long: a seed of a million pets, one that does not fit into
+// the store, and whole waits.
 func TestLong(t *testing.T) {
 	if os.Getenv("PETSTORE_LONG") == "" {
 		t.Skip("PETSTORE_LONG is not set")
@@ -2557,6 +2557,18 @@ func TestLong(t *testing.T) {
 		_, err := readSeed([]byte("[" + strings.Repeat(`{"name":"","categoryId":1},`, 2_000_000) + newRex + "]"))
 		matches(t, "the error", fmt.Sprint(err), `^pet \d+: the store is full`)
 	})
+	for _, request := range []string{"GET /v1/pets", "GET /__admin/requests?total=9"} {
+		t.Run(request, func(t *testing.T) {
+			t.Parallel()
+			begin := time.Now()
+			c := program(t).sendRaw(t, request, "Prefer: code=stall")
+			c.SetDeadline(begin.Add(2 * time.Minute))
+			equal(t, "status", c.read("GET").status, 200)
+			if took := time.Since(begin); took < 30*time.Second || took > time.Minute {
+				t.Errorf("it took %v, want 30 s", took)
+			}
+		})
+	}
 }
 
 // Benchmark measures requests to a service with 1,000 pets and as many requests in

@@ -1,7 +1,8 @@
 // Tests of a client of petstore (Node.js 20 or newer). Copy this file into your
 // own project, put the binary of petstore beside it, and run
-// "node --test client.test.mjs" or vitest. README.md of petstore has the command
-// that makes petstore.d.ts, from which NewPet below has its type.
+// "node --test client.test.mjs" or vitest. With petstore.d.ts, which a command in
+// README.md of petstore makes, NewPet below is typed.
+// @vitest-environment node
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { statSync } from "node:fs";
