@@ -2159,7 +2159,7 @@ func TestExamples(t *testing.T) {
 	}
 	var commands []string
 	for _, row := range tableRows(readFile(t, "README.md"), "Test a client") {
-		commands = append(commands, strings.Trim(row[2], "`"))
+		commands = append(commands, strings.Split(row[2], "`")[1])
 	}
 	for _, command := range append(commands, "bash client.sh", "zsh client.sh") {
 		t.Run(command, func(t *testing.T) {
