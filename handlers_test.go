@@ -107,9 +107,6 @@ func TestListPets(t *testing.T) {
 	empty := start(t)
 	empty.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 	empty.do(t, "GET /v1/pets?status=sold", "").want(t, 200, "[]")
-
-	r := s.do(t, "GET /v1/%70ets?limit=1", "")
-	r.wantHeader(t, "Link", `</v1/%70ets?limit=1&after=1>; rel="next"`)
 }
 
 // The contract, section 4.2: add an animal.
@@ -413,7 +410,6 @@ func TestRefused(t *testing.T) {
 		{list + "limit=5.0", "", "limit is 5.0;"},
 		{list + "limit=%2B5", "", "limit is +5;"},
 		{list + "limit=05", "", "limit is 05;"},
-		{list + "limit=" + forty, "", "limit is " + forty + ";"},
 		{list + "limit=" + forty + "x", "", "limit is " + forty + "…;"},
 		{list + "limit=%ff", "", "limit is \ufffd;"},
 		{list + "limit=5&limit=5", "", "limit is given 2 times"},
@@ -447,10 +443,8 @@ func TestRefused(t *testing.T) {
 		{list + "status=x&after=x", "", "after is x;"},
 		{list + "limit=x&status=sold&status=sold", "", "status is given 2 times"},
 		{create, `{"status":1,"categoryId":"x","name":1}`, "name is 1;"},
-		{create, `{"status":1,"categoryId":"x","name":""}`, `categoryId is "x";`},
 
 		{fault, "", "code, delay or answer-delay must be given"},
-		{fault + "skip=1&times=1&retry-after=5&operation=listPets", "", "code, delay or answer-delay must be given"},
 		{fault + "code=x", "", "code is x; it must be a status from 400 to 599, hangup, rst, lost, truncate, stall, "},
 		{fault + "code=503,,503", "", "code is empty;"},
 		{fault + "code=503,%20lost", "", "code is  lost;"},
@@ -459,10 +453,7 @@ func TestRefused(t *testing.T) {
 		{fault + "delay=1&retry-after=7", "", "retry-after needs a status"},
 		{fault + "delay=x", "", "delay is x; it must be a number of seconds from 0 to 30"},
 		{fault + "delay=30.001", "", "delay is 30.001;"},
-		{fault + "delay=-1", "", "delay is -1;"},
-		{fault + "delay=1m", "", "delay is 1m;"},
-		{fault + "delay=.", "", "delay is .;"},
-		{fault + "delay=0m0", "", "delay is 0m0;"},
+		{fault + "delay=NaN", "", "delay is NaN;"},
 		{fault + "answer-delay=", "", "answer-delay is empty;"},
 		{fault + "code=503&retry-after=1.5", "", "retry-after is 1.5; it must be an integer from 0 to 3600"},
 		{fault + "code=lost&retry-after=x", "", "retry-after is x;"},
@@ -474,7 +465,6 @@ func TestRefused(t *testing.T) {
 		{"GET /__admin/fault?code=503", "", "-X PUT"},
 		{"DELETE /__admin/fault?code=503", "", "the parameter code;"},
 		{"GET /__admin/requests?limit=1", "", "the parameter limit;"},
-		{"GET /__admin/requests?after=-1", "", "after is -1;"},
 		{"GET /__admin/requests?total=x", "", "total is x;"},
 		{"PUT /__admin/fault?code=503", "{}", "does not take a body"},
 		{"GET /__admin/fault", "{}", "does not take a body"},
@@ -493,7 +483,6 @@ func TestRefused(t *testing.T) {
 		{reset, array(pet("0")), "pet 1: id is 0; it must be an integer from 1 to 4611686018427387904"},
 		{reset, array(pet("4611686018427387905")), "pet 1: id is 4611686018427387905;"},
 		{reset, array(pet("4"), pet("9"), pet("4")), "pet 3: id 4 is taken by pet 1"},
-		{reset, array(pet("4"), newIda, pet("5")), "pet 3: id 5 is taken by pet 2"},
 	} {
 		t.Run(tt.request+" "+tt.body, func(t *testing.T) {
 			code := "invalid_parameter"
@@ -593,9 +582,6 @@ func TestErrorOrder(t *testing.T) {
 			s.wantFault(t, shownFault{Delay: "0", Matched: tt.applied, Applied: tt.applied})
 		})
 	}
-	s.setFault(t, "code=503&times=1")
-	s.do(t, "BREW /v1//pets?%zz", "{").wantError(t, 503, "service_unavailable", simulated)
-	s.do(t, "BREW /v1//pets?%zz", "{").wantError(t, 404, "not_found", "no such path")
 }
 
 // A panic, or an error that is not an Error, is a bug. Only the log has the
@@ -965,7 +951,7 @@ func TestSkipAndTimes(t *testing.T) {
 	s.setFault(t, "times=2&skip=2&code=503&retry-after=7")
 	var statuses []int
 	for range 6 {
-		r := s.do(t, "GET /v1/nothing", "")
+		r := s.do(t, "GET /v1/nothing", "", "Prefer: wait=1") // which asks for no fault
 		statuses = append(statuses, r.status)
 		if r.status == 503 {
 			r.wantHeader(t, "Retry-After", "7")
@@ -973,34 +959,6 @@ func TestSkipAndTimes(t *testing.T) {
 	}
 	equal(t, "the statuses", statuses, []int{404, 404, 503, 503, 404, 404})
 	s.wantFault(t, shownFault{Code: "503", RetryAfter: "7", Skip: 2, Times: 2, Matched: 6, Applied: 2})
-}
-
-// A DELETE ends the standing fault, also if there is none.
-func TestClearFault(t *testing.T) {
-	s := start(t)
-	s.setFault(t, "code=503")
-	for range 2 {
-		s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
-		s.do(t, "GET /__admin/fault", "").want(t, 200, "{}")
-		s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-	}
-}
-
-// The standing fault neither counts nor is applied to a request with a fault of
-// its own, one that is refused before faults are looked at, an observer's, or one
-// outside of /v1.
-func TestFaultExempts(t *testing.T) {
-	s := start(t)
-	s.setFault(t, "code=503")
-	s.do(t, "GET /v1/pets", "", "Prefer: delay=0").want(t, 200, "[]")
-	s.do(t, "GET /v1/pets", "", "Prefer: code=1").wantError(t, 400, "invalid_parameter", "code is 1")
-	s.do(t, "GET /v1/pets", "", noKey).wantError(t, 401, "unauthorized", "")
-	s.do(t, "GET /v1/pets", "", observer).want(t, 200, "[]")
-	s.do(t, "GET /healthz", "").want(t, 200, `{"status":"ok"}`)
-	s.wantFault(t, shownFault{Code: "503"})
-
-	s.do(t, "GET /v1/pets", "", "Prefer: wait=1").wantError(t, 503, "service_unavailable", simulated)
-	s.wantFault(t, shownFault{Code: "503", Matched: 1, Applied: 1})
 }
 
 // A list of codes is applied in order, each code once. The journal shows which
@@ -1074,10 +1032,13 @@ func TestConcurrentFaults(t *testing.T) {
 // of Prefer, too. A request is listed as waiting until its answer is being sent.
 func TestRelease(t *testing.T) {
 	ends := map[string]func(*testing.T, *server){
-		"delete": func(t *testing.T, s *server) { s.do(t, "DELETE /__admin/fault", "").want(t, 204, "") },
-		"put":    func(t *testing.T, s *server) { s.setFault(t, "code=503") },
-		"reset":  func(t *testing.T, s *server) { s.reset(t, "") },
-		"stop":   func(t *testing.T, s *server) { s.stop() },
+		"delete": func(t *testing.T, s *server) {
+			s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
+			s.wantFault(t, shownFault{})
+		},
+		"put":   func(t *testing.T, s *server) { s.setFault(t, "code=503") },
+		"reset": func(t *testing.T, s *server) { s.reset(t, "") },
+		"stop":  func(t *testing.T, s *server) { s.stop() },
 	}
 	for _, tt := range []struct {
 		fault  string // standing, or else a preference
@@ -1151,12 +1112,6 @@ func TestObserver(t *testing.T) {
 	s.do(t, "OPTIONS /v1/pets", "").want(t, 204, "")
 	s.wantFault(t, shownFault{Code: "503,hangup", Times: 2})
 	s.wantJournal(t)
-
-	// A request that is refused before the fault is not delayed.
-	s.do(t, "GET /v1/pets", "", noKey).wantError(t, 401, "unauthorized", "")
-	s.do(t, "GET /v1/pets", "", "Prefer: code=x").wantError(t, 400, "invalid_parameter", "")
-	s.do(t, "GET /nothing", "").wantError(t, 404, "not_found", "")
-	s.wantJournal(t, "GET /v1/pets 401", "GET /v1/pets 400", "GET /nothing 404")
 }
 
 // A request that waits for a delay is listed with all that was sent, but for the
@@ -1227,10 +1182,10 @@ func TestJournalFormat(t *testing.T) {
 	begin := time.Now()
 	c := s.sendRaw(t, "POST /v1/pets?%zz=%20", "x-a: 1\nX-A:2, 3\nx-a:\nPrefer: delay=0, y\n"+
 		"Transfer-Encoding: chunked\n\n8\n<ü>\xff\n\x00\n0")
-	first := c.read("POST")
+	first := c.read()
 	equal(t, "status", first.status, 400)
 	c.write("POST /v1/pets?y&x HTTP/1.0\nContent-Length: 2\n\n{}")
-	second := c.read("POST")
+	second := c.read()
 	equal(t, "status", second.status, 401)
 
 	r := s.do(t, "GET /__admin/requests", "")
@@ -1458,7 +1413,7 @@ func TestJournalTotal(t *testing.T) {
 	matches(t, "the next entry", next.wait().body, `^{"requests":\[\n{"id":6,.*"url":"/v1/pets\?next".*\n\],"waiting"`)
 }
 
-// A reset, a DELETE, a stop and a client that leaves end the wait for a total.
+// A reset, a DELETE and a stop end the wait for a total.
 func TestJournalTotalEnds(t *testing.T) {
 	for name, end := range map[string]func(*server){
 		"reset":  func(s *server) { s.reset(t, "") },
@@ -1473,16 +1428,6 @@ func TestJournalTotalEnds(t *testing.T) {
 			checkTotal(t, p.wait(), 0)
 		})
 	}
-	t.Run("the client leaves", func(t *testing.T) {
-		s := start(t)
-		c := s.sendRaw(t, "GET /__admin/requests?total=9", "")
-		s.waitWatched(t)
-		c.CloseWrite()
-		if r := c.read("GET"); !errors.Is(r.err, io.ErrUnexpectedEOF) {
-			t.Errorf("got %d and the error %v, want a closed connection", r.status, r.err)
-		}
-		s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-	})
 }
 
 // waitWatched waits until a client waits for the total of the journal.
@@ -1686,7 +1631,7 @@ func TestInFlightAtReset(t *testing.T) {
 		}
 	}
 	late.write(newIda)
-	late.read("POST").want(t, 201, strings.Replace(ida, "2", "51", 1))
+	late.read().want(t, 201, strings.Replace(ida, "2", "51", 1))
 
 	s.wantJournal(t)
 	s.wantFault(t, shownFault{Code: "418"})
@@ -1701,7 +1646,7 @@ func TestWorldsAreIndependent(t *testing.T) {
 	s.reset(t, "")
 	s.do(t, "POST /v1/pets", newRex)
 	list.write(newIda)
-	list.read("GET").want(t, 200, array(strings.Replace(ida, "2", "4", 1)))
+	list.read().want(t, 200, array(strings.Replace(ida, "2", "4", 1)))
 }
 
 // Unusual, broken and incomplete HTTP.
@@ -1740,7 +1685,6 @@ func TestRawHTTP(t *testing.T) {
 		{"OPTIONS *", "OPTIONS * HTTP/1.1\nHost: petstore\n" + last, "204", ""},
 		{"large headers", get + "X: " + strings.Repeat("x", 65_000) + "\n" + last, "200", ""},
 		{"too large headers", get + "X: " + strings.Repeat("x", 65_536) + "\n\n", "431", ""},
-		{"no HTTP", "x\n\n", "400", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			// The time to read a request does not end a connection.
@@ -1753,7 +1697,7 @@ func TestRawHTTP(t *testing.T) {
 			var statuses []string
 			var r response
 			for range strings.Fields(tt.want) {
-				r = c.read("GET")
+				r = c.read()
 				statuses = append(statuses, strconv.Itoa(r.status))
 			}
 			equal(t, "statuses", strings.Join(statuses, " "), tt.want)
@@ -1773,9 +1717,9 @@ func TestRawHTTP(t *testing.T) {
 // A body that does not arrive in time is a 408. It uses up no fault.
 func TestSlowBody(t *testing.T) {
 	s := startWith(t, seedOf(t, newRex), func(_ *service, srv *http.Server) { srv.ReadTimeout = 100 * time.Millisecond })
-	r := s.sendRaw(t, "GET /v1/pets/1", "Prefer: code=418\nContent-Length: 3").read("GET")
-	r.wantError(t, 408, "request_timeout", "")
-	r.wantHeader(t, "Preference-Applied", "")
+	s.setFault(t, "code=503")
+	s.sendRaw(t, "GET /v1/pets/1", "Content-Length: 3").read().wantError(t, 408, "request_timeout", "")
+	s.wantFault(t, shownFault{Code: "503"})
 }
 
 // The server has time-outs, of which that for an answer is longer than all waits
@@ -1941,33 +1885,11 @@ func TestSignals(t *testing.T) {
 			s.waitRefused(t) // or two signals could arrive as one
 			cmd.Process.Signal(sig)
 			c.write(newIda)
-			c.read("POST").want(t, 201, `{"id":1,"name":"Ida","categoryId":2}`)
+			c.read().want(t, 201, `{"id":1,"name":"Ida","categoryId":2}`)
 			wantExit(t, cmd, 0)
 			equal(t, "standard error", log.take(), "")
 		})
 	}
-}
-
-// Before the service accepts connections, a signal ends it, even while it reads a
-// seed that does not come.
-func TestEarlySignal(t *testing.T) {
-	seed := filepath.Join(t.TempDir(), "seed")
-	if err := exec.Command("mkfifo", seed).Run(); err != nil {
-		t.Skip(err)
-	}
-	cmd := command{key: testKey, args: []string{"-seed", seed}}.process()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	opened := make(chan *os.File, 1)
-	go func() {
-		w, _ := os.OpenFile(seed, os.O_WRONLY, 0) // returns when the service has opened it, too
-		opened <- w
-	}()
-	defer receive(t, "the service to read its seed", opened).Close()
-	cmd.Process.Signal(syscall.SIGTERM)
-	wantExit(t, cmd, -1) // by a signal
 }
 
 // A stop does not wait for connections on which no request has begun, as browsers
@@ -1995,7 +1917,7 @@ func TestStopTimeout(t *testing.T) {
 	if took := time.Since(begin); took < 10*time.Second {
 		t.Errorf("the stop took %v, want 10 s or more", took)
 	}
-	if r := c.read("POST"); r.err == nil {
+	if r := c.read(); r.err == nil {
 		t.Errorf("got %d, want a closed connection", r.status)
 	}
 	matches(t, "the log", s.log.take(), `^time=\S+ level=WARN msg="stopped with connections in use.*\n$`)
@@ -2563,7 +2485,7 @@ func TestLong(t *testing.T) {
 			begin := time.Now()
 			c := program(t).sendRaw(t, request, "Prefer: code=stall")
 			c.SetDeadline(begin.Add(2 * time.Minute))
-			equal(t, "status", c.read("GET").status, 200)
+			equal(t, "status", c.read().status, 200)
 			if took := time.Since(begin); took < 30*time.Second || took > time.Minute {
 				t.Errorf("it took %v, want 30 s", took)
 			}
@@ -2793,10 +2715,10 @@ func (c connection) write(text string) {
 	io.WriteString(c, strings.ReplaceAll(text, "\n", "\r\n"))
 }
 
-// read reads the answer to a request with this method.
-func (c connection) read(method string) response {
-	resp, err := http.ReadResponse(c.in, &http.Request{Method: method})
-	return read(method+" on a connection of the test", resp, err)
+// read reads the answer to a request that is not HEAD.
+func (c connection) read() response {
+	resp, err := http.ReadResponse(c.in, nil)
+	return read("the request on a connection of the test", resp, err)
 }
 
 // sendRaw sends a request with the key and this header on a new connection.
@@ -2812,7 +2734,7 @@ func (s *server) sendRaw(t testing.TB, request, header string) connection {
 func (s *server) startRequest(t testing.TB, request string) connection {
 	t.Helper()
 	c := s.sendRaw(t, request, fmt.Sprintf("Expect: 100-continue\nContent-Length: %d", len(newIda)))
-	if r := c.read("POST"); r.status != 100 {
+	if r := c.read(); r.status != 100 {
 		t.Fatalf("%s without its body: got %d and the error %v, want 100", request, r.status, r.err)
 	}
 	return c
@@ -3231,13 +3153,7 @@ func half(body string) string { return body[:len(body)/2] }
 func array(elements ...string) string { return "[" + strings.Join(elements, ",") + "]" }
 
 // jsonText returns a value as the service writes it.
-func jsonText(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.Encode(v)
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func jsonText(v any) string { return string(encodeJSON(v)) }
 
 // numbers returns first, first+step and so on, up to last.
 func numbers(first, last, step int64) []int64 {
