@@ -13,8 +13,8 @@ const maxLine = 1000; // bytes of a line for a shell; a terminal keeps 4,095
 // What parameters of a fault ask for, whatever the client does.
 const meanings = {
   status: "Instead of the operation, an error with this status is sent.",
-  delay: "Before the operation, the request waits this long, or until the fault ends.",
-  "answer-delay": "Before the answer, the request waits this long, or until the fault ends.",
+  delay: "Before the operation, the request waits for up to this long.",
+  "answer-delay": "Before the answer, the request waits for up to this long.",
 };
 
 // The faults that have a button.
@@ -191,6 +191,7 @@ async function readNews() {
     requests: isAnew || news.length > 0 ? requests : state.requests,
     ...pets,
     ...readWaiting(journal.waiting, news),
+    notice: isAnew ? "" : state.notice,
   });
 }
 
@@ -354,8 +355,8 @@ function outcomeClass({ status = -1 }) {
 }
 
 // secondsOf returns the time until the answer was ready, unless its body was then sent slowly.
-function secondsOf({ seconds, status, fault }) {
-  const isSlow = ["stall", "drip"].includes(fault?.code);
+function secondsOf({ method, seconds, status, fault }) {
+  const isSlow = method !== "HEAD" && ["stall", "drip"].includes(fault?.code);
   return status === undefined || isSlow ? undefined : seconds.toFixed(3);
 }
 
@@ -368,9 +369,9 @@ function presetOf(code) {
 // meaningOf says what a fault asks for. A list of codes says it by itself.
 function meaningOf(fault = {}) {
   const parts = [
-    fault.delay && meanings.delay,
+    fault.delay > 0 && meanings.delay,
     fault.code && presetOf(fault.code).meaning,
-    fault["answer-delay"] && meanings["answer-delay"],
+    fault["answer-delay"] > 0 && meanings["answer-delay"],
   ];
   return parts.filter(Boolean).join(" ");
 }
@@ -500,17 +501,17 @@ function signNow() {
   if (isList) {
     delete parameters.times; // the number of its codes
   }
-  const isUsedUp = applied === times;
+  const isUsedUp = applied === times && held === 0;
   const slow = presets.find((preset) => preset.delay === delay)?.label ?? `Slow by ${delay} s`;
   const progress = (i) => (i < applied ? "used" : i === applied ? "next" : "");
   const words = [
     isUsedUp ? ["Used up"] : [],
-    delay ? [slow] : [],
+    delay > 0 ? [slow] : [],
     ...codes.map((one, i) => [presetOf(one).label, isList ? progress(i) : ""]),
-    answerDelay ? [`Answer slow by ${answerDelay} s`] : [],
+    answerDelay > 0 ? [`Answer slow by ${answerDelay} s`] : [],
   ];
   return {
-    kind: isUsedUp && held === 0 ? "over" : "active",
+    kind: isUsedUp ? "over" : "active",
     words: words.filter(([text]) => text),
     meaning: isUsedUp ? "" : meaningOf(fault),
     parameters: faultText(parameters),
@@ -610,7 +611,7 @@ function pauseBetween(before, { time }) {
 function drawCount() {
   const { visible, requests, waiting, total, since } = state;
   const all = total + waiting.length;
-  const count = visible.length < all ? `${visible.length} of ${all}` : all;
+  const count = !since ? "" : visible.length < all ? `${visible.length} of ${all}` : all;
   page.count.textContent = waiting.length > 0 ? `${count}, ${waiting.length} waiting` : count;
   page.noRequests.hidden = !since || requests.length + waiting.length > 0;
 }
@@ -641,7 +642,7 @@ function drawPane() {
   if (!selected) {
     return;
   }
-  const { time, method, url, operation, headers, body, fault, ignored } = selected;
+  const { time, method, url, operation, headers, body, fault, ignored, answerHeaders } = selected;
   page.paneTitle.replaceChildren(cut("", `${method} ${url}`, "div"));
   const outcome = make("b", { className: outcomeClass(selected) }, outcomeOf(selected));
   page.result.replaceChildren(outcome, " ", reveal(selected.error ?? ""));
@@ -653,8 +654,9 @@ function drawPane() {
     facts({ ignored: ignored?.join(", "), time, seconds: secondsOf(selected), operation }),
     make("h3", {}, "Sent"),
     make("pre", {}, reveal(`${method} ${url}${body ? `\n\n${body}` : ""}`)),
-    facts(headers),
     ...answerParts(selected),
+    ...headerParts("Headers sent", headers),
+    ...headerParts("Headers of the answer", answerHeaders),
   );
   page.pane.scrollTop = 0;
   showRow(selected);
@@ -669,16 +671,19 @@ function drawRepetitions() {
   page.obstacle.textContent = toCopying && `${toCopying} ${what}`;
 }
 
-// answerParts returns what the pane shows of an answer. Headers of CORS are left out.
+// answerParts returns what the pane shows of the body of an answer.
 function answerParts(request) {
-  const { status, answer, answerHeaders = {} } = request;
+  const { status, answer } = request;
   if (status === undefined) {
     return [];
   }
-  const isShown = ([name]) => !name.startsWith("Access-Control-");
-  const headers = Object.fromEntries(Object.entries(answerHeaders).filter(isShown));
-  const body = make("pre", {}, reveal(indent(answer)));
-  return [make("h3", {}, answerTitle(request)), body, facts(headers)];
+  return [make("h3", {}, answerTitle(request)), make("pre", {}, reveal(indent(answer)))];
+}
+
+// headerParts returns what the pane shows of headers, without those of CORS.
+function headerParts(title, headers = {}) {
+  const shown = Object.entries(headers).filter(([name]) => !name.startsWith("Access-Control-"));
+  return shown.length > 0 ? [make("h3", {}, title), facts(Object.fromEntries(shown))] : [];
 }
 
 // answerTitle says how much of the answer was sent.
@@ -769,7 +774,8 @@ for (const { code, delay, label, when, meaning } of presets) {
 
 page.anotherForm.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const given = [...new FormData(page.anotherForm)].map(([name, value]) => [name, value.trim()]);
+  const entries = [...new FormData(page.anotherForm)];
+  const given = entries.map(([name, value]) => [name, value.replace(/\s/g, "")]);
   if (await setFault(Object.fromEntries(given))) {
     page.anotherForm.reset();
   }
