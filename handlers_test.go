@@ -463,7 +463,6 @@ func TestRefused(t *testing.T) {
 		// was forgotten fails, and a body that would have no effect, too.
 		{"GET /__admin/fault?z&x&code=503&y", "", "GET /__admin/fault does not take the parameter code;"},
 		{"GET /__admin/fault?code=503", "", "-X PUT"},
-		{"DELETE /__admin/fault?code=503", "", "the parameter code;"},
 		{"GET /__admin/requests?limit=1", "", "the parameter limit;"},
 		{"GET /__admin/requests?total=x", "", "total is x;"},
 		{"PUT /__admin/fault?code=503", "{}", "does not take a body"},
@@ -1301,7 +1300,7 @@ func TestRecordedRequests(t *testing.T) {
 func TestJournalAnswer(t *testing.T) {
 	s := start(t, manyPets(60)...)
 	list := s.do(t, "GET /v1/pets?limit=60", "").body
-	equal(t, "the answer", s.journal(t, 1)[0].Answer, fmt.Sprintf("%.1000s", list))
+	equal(t, "the answer", s.journal(t, 1)[0].Answer, list[:1000])
 }
 
 // A request is recorded before its answer is sent.

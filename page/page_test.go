@@ -127,8 +127,8 @@ func testFaults(p *page) {
 		p.equal("shown('#parameters')", tt.parameters+" operation=createPet times=1")
 	}
 
-	// A fault of any kind can be set with the fields, which are then empty. What
-	// the service refuses is told in its words.
+	// A fault of any kind can be set with the fields, which are then empty. A
+	// refusal is the message of the service.
 	p.click("listPets", "Once", "Another fault") // which is for the presets
 	p.fill("code", " 500 ", "delay", "0.1", "answer-delay", "0.2", "retry-after", "7",
 		"skip", "1", "times", "3", "operation", "createPet")
@@ -275,7 +275,7 @@ func testSend(p *page) {
 	p.see("#notice", "This browser got no answer.")
 
 	// One that waits is a row as any other. It stays selected when it has its
-	// answer, and is told apart from others that are nearly the same.
+	// answer, even if others are nearly the same.
 	p.send("DELETE /__admin/requests", "")
 	p.click("Hold")
 	p.see("#headline", "Hold", "#noRequests", "No requests")
