@@ -1,7 +1,7 @@
 // A test of a client of petstore, to start from (Java 17 or newer). Copy this file
 // into your own project, put the binary of petstore into the folder in which the
-// test runs, and run "java ClientTest.java". With JUnit, main becomes a method with
-// @Test.
+// test runs, and run "java ClientTest.java". With JUnit, write @Test before
+// createIsRetried, and leave out main.
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -20,10 +20,8 @@ class ClientTest {
 
     static final HttpClient http = HttpClient.newHttpClient();
 
-    static String base; // the base URL of the API, such as http://127.0.0.1:54321/v1
-
     /** The client under test: put yours in its place. It tries up to four times. */
-    static void createPet(String pet) throws Exception {
+    static void createPet(String base, String pet) throws Exception {
         var request = HttpRequest.newBuilder(URI.create(base + "/pets"))
             .timeout(Duration.ofSeconds(5))
             .header("Authorization", "Bearer test")
@@ -41,53 +39,58 @@ class ClientTest {
         }
     }
 
-    public static void main(String[] args) throws Exception {
-        var petstore = start();
-        try {
+    void createIsRetried() throws Exception {
+        try (var petstore = Petstore.start()) {
             // The first request gets an error, the second a reset connection, and the
             // third no answer, although its pet is added. So there are two pets.
-            admin("PUT", "/__admin/fault?code=503,rst,lost&operation=createPet");
-
-            createPet("{\"name\":\"Rex\",\"categoryId\":7}");
+            petstore.admin("PUT", "/__admin/fault?code=503,rst,lost&operation=createPet");
+            createPet(petstore.base(), "{\"name\":\"Rex\",\"categoryId\":7}");
 
             // In strings of the journal, quotes have a backslash, so these are its statuses.
-            var journal = admin("GET", "/__admin/requests");
-            equal(find("\"status\":(\\d+)", journal), List.of("503", "0", "0", "201"));
-            equal(find("(\"id\":)", admin("GET", "/v1/pets?limit=100")).size(), 2);
-            System.out.println("ok - createPet is retried");
-        } finally {
-            petstore.getOutputStream().close();
+            var statuses = find("\"status\":(\\d+)", petstore.admin("GET", "/__admin/requests"));
+            equal(statuses, List.of("503", "0", "0", "201"));
+            equal(find("(\"id\":)", petstore.admin("GET", "/v1/pets?limit=100")).size(), 2);
         }
     }
 
-    /**
-     * Starts petstore. It stops when its standard input is closed, which happens when
-     * this process ends, also if it is killed.
-     */
-    static Process start() throws Exception {
-        if (!Files.isRegularFile(PETSTORE)) {
-            throw new IOException("there is no " + PETSTORE + ": build petstore first, or change PETSTORE");
-        }
-        var builder = new ProcessBuilder(PETSTORE.toString(), "-addr", "127.0.0.1:0", "-stdin");
-        builder.environment().put("PETSTORE_API_KEY", "test");
-        builder.redirectError(ProcessBuilder.Redirect.INHERIT); // petstore reports why it cannot start
-        var petstore = builder.start();
-        base = petstore.inputReader().readLine();
-        if (base == null) throw new IOException("petstore did not start; standard error says why");
-        return petstore;
+    public static void main(String[] args) throws Exception {
+        new ClientTest().createIsRetried();
+        System.out.println("ok - createPet is retried");
     }
 
-    /** Sends a request of the test itself, which is not recorded and to which no fault is applied. */
-    static String admin(String method, String path) throws Exception {
-        var request = HttpRequest.newBuilder(URI.create(base).resolve(path))
-            .timeout(Duration.ofSeconds(10))
-            .header("Authorization", "Bearer test")
-            .header("Petstore-Observer", "test")
-            .method(method, HttpRequest.BodyPublishers.noBody())
-            .build();
-        var response = http.send(request, BodyHandlers.ofString());
-        if (response.statusCode() >= 400) throw new IOException(method + " " + path + ": " + response.body());
-        return response.body();
+    /** A petstore for one test, with the base URL of its API, such as http://127.0.0.1:54321/v1. */
+    record Petstore(Process process, String base) implements AutoCloseable {
+        static Petstore start() throws IOException {
+            if (!Files.isRegularFile(PETSTORE)) {
+                throw new IOException("there is no " + PETSTORE + ": build petstore first, or change PETSTORE");
+            }
+            var builder = new ProcessBuilder(PETSTORE.toString(), "-addr", "127.0.0.1:0", "-stdin");
+            builder.environment().put("PETSTORE_API_KEY", "test");
+            builder.redirectError(ProcessBuilder.Redirect.INHERIT); // petstore reports why it cannot start
+            var process = builder.start();
+            var base = process.inputReader().readLine();
+            if (base == null) throw new IOException("petstore did not start; standard error says why");
+            return new Petstore(process, base);
+        }
+
+        /** Sends a request of the test itself, which is not recorded and to which no fault is applied. */
+        String admin(String method, String path) throws Exception {
+            var request = HttpRequest.newBuilder(URI.create(base).resolve(path))
+                .timeout(Duration.ofSeconds(10))
+                .header("Authorization", "Bearer test")
+                .header("Petstore-Observer", "test")
+                .method(method, HttpRequest.BodyPublishers.noBody())
+                .build();
+            var response = http.send(request, BodyHandlers.ofString());
+            if (response.statusCode() >= 400) throw new IOException(method + " " + path + ": " + response.body());
+            return response.body();
+        }
+
+        /** Stops petstore by closing its standard input, as happens when this process is killed. */
+        @Override
+        public void close() throws IOException {
+            process.getOutputStream().close();
+        }
     }
 
     /** Returns the first group of each match. */

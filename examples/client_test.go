@@ -54,6 +54,7 @@ func TestRetry(t *testing.T) {
 // The client gives up before its pet is added, or on half of the answer. A
 // timeout that covers only the headers lets it wait for 30 seconds in the latter.
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		fault, statuses string
 		pets            int

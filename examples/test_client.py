@@ -44,9 +44,10 @@ class ClientTest(unittest.TestCase):
             env={**os.environ, "PETSTORE_API_KEY": "test"},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
-        # communicate closes the standard input of petstore, which stops it. The
-        # system does the same if this process is killed.
+        # petstore stops when its standard input is closed, as when this process is killed.
+        # A forked process would keep it open, so terminate runs, and then communicate.
         self.addCleanup(petstore.communicate)
+        self.addCleanup(petstore.terminate)
         self.base = petstore.stdout.readline().rstrip("\n")
         self.assertTrue(self.base, "petstore did not start; standard error says why")
 
