@@ -7,10 +7,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,12 +36,12 @@ type Error struct {
 
 func (e Error) Error() string { return e.Message }
 
-// with returns e with a header of the response.
+// with returns a copy of e whose response has another header.
 func (e Error) with(name, value string) Error {
-	if e.header == nil {
-		e.header = http.Header{}
-	}
-	e.header.Set(name, value)
+	header := http.Header{}
+	maps.Copy(header, e.header)
+	header.Set(name, value)
+	e.header = header
 	return e
 }
 
@@ -63,24 +65,33 @@ func badRequest(code, message string) Error {
 	return Error{Code: code, Message: message, Status: 400}
 }
 
-// invalid returns an Error with this code for a value that is not allowed.
-func invalid(code, name, given, allowed string) Error {
-	return badRequest(code, mismatch(name, given, allowed))
+// invalidParameter returns the Error for a value of a parameter that is not allowed.
+func invalidParameter(name, given, allowed string) Error {
+	return badRequest(codeInvalidParameter, mismatch(name, quote(given), allowed))
+}
+
+// invalidJSON returns the Error for JSON in the request body that is not allowed.
+func invalidJSON(name, given, allowed string) Error {
+	return badRequest(codeInvalidBody, mismatch(name, shorten(given), allowed))
 }
 
 // mismatch returns a message that says what was given and what is allowed.
 func mismatch(name, given, allowed string) string {
-	return fmt.Sprintf("%s is %s; it must be %s", name, shorten(given), allowed)
+	return fmt.Sprintf("%s is %s; it must be %s", name, given, allowed)
 }
 
-// shorten returns at most 40 characters of what a client gave, or "empty" for
-// the empty string. Bytes that are not UTF-8 become U+FFFD.
+// quote returns a text that a client gave, shortened and in quotes, so that it does
+// not look like a word of the message. Double quotes would have a backslash in JSON.
+func quote(given string) string { return "'" + shorten(given) + "'" }
+
+// shorten returns at most 40 characters of what a client gave. Bytes that are not
+// UTF-8 become U+FFFD.
 func shorten(given string) string {
 	characters := []rune(given)
 	if len(characters) > 40 {
 		characters = append(characters[:40], '…')
 	}
-	return cmp.Or(string(characters), "empty")
+	return string(characters)
 }
 
 // orList returns "a, b or c".
@@ -89,19 +100,11 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// parseChoice returns given, or an Error with this code if it is not one of the
-// allowed words.
-func parseChoice(code, name, given string, allowed []string) (string, error) {
-	if !slices.Contains(allowed, given) {
-		return "", invalid(code, name, given, orList(allowed))
-	}
-	return given, nil
-}
-
 // parseInteger parses an integer in its JSON form: without a plus sign, a
-// leading zero, a fraction or an exponent. For any other text, it returns an
-// Error with this code.
-func parseInteger(code, name, given string, least, most int64) (int64, error) {
+// leading zero, a fraction or an exponent. For any other text, it returns the Error
+// that invalid makes.
+func parseInteger(invalid func(name, given, allowed string) Error,
+	name, given string, least, most int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
 	isJSON := strconv.FormatInt(n, 10) == given || given == "-0"
 	if err == nil && isJSON && least <= n && n <= most {
@@ -111,7 +114,7 @@ func parseInteger(code, name, given string, least, most int64) (int64, error) {
 	if least > math.MinInt64 || most < math.MaxInt64 || errors.Is(err, strconv.ErrRange) {
 		allowed = fmt.Sprintf("an integer from %d to %d", least, most)
 	}
-	return 0, invalid(code, name, given, allowed)
+	return 0, invalid(name, given, allowed)
 }
 
 // firstError keeps the first error of several steps, so that the caller can
@@ -131,40 +134,31 @@ func (f *firstError) keep(err error) {
 type fault struct {
 	faultParameters
 	status   int                    // Code, if it is a status, or 0
-	respond  func(*exchange) answer // what Code does in place of exchange.perform; nil without a code
+	perform  func(*exchange) answer // what Code does in place of exchange.perform; nil without a code
 	standing *standingFault         // where the fault comes from; nil for Prefer
 }
 
 // faultParameters are the parameters that Prefer and standing faults share. They
-// are empty or nil if they were not given.
+// are empty or nil if they were not given. What they mean is in api/openapi.json.
 type faultParameters struct {
-	// Code is a status from 400 to 599, or the code of one of faultCodes. For a
-	// standing fault, it may be a list, separated by commas.
-	Code string `json:"code,omitempty"`
-	// Delay and AnswerDelay are in seconds, from 0 to maxWait. In a Prefer header, 0
-	// exempts the request from the standing fault.
+	Code        string   `json:"code,omitempty"` // of a standing fault, it may be a list, separated by commas
 	Delay       *float64 `json:"delay,omitempty,string"`
 	AnswerDelay *float64 `json:"answer-delay,omitempty,string"`
-	// RetryAfter is the Retry-After header of the simulated Error, in whole
-	// seconds from 0 to maxRetryAfter. By default it is 1 for 429 and 503, and
-	// other statuses have no such header.
-	RetryAfter string `json:"retry-after,omitempty"`
+	RetryAfter  string   `json:"retry-after,omitempty"`
 }
 
-// String returns the parameters in the form of Preference-Applied and of the log.
+// preferences are the names of faultParameters, in the order of its fields.
+var preferences = memberNames(reflect.TypeFor[faultParameters]())
+
+// String returns the parameters in the form of Preference-Applied and of the log,
+// such as "code=503, delay=0.2".
 func (p faultParameters) String() string {
 	var list []string
-	if p.Code != "" {
-		list = append(list, "code="+p.Code)
-	}
-	if p.Delay != nil {
-		list = append(list, fmt.Sprint("delay=", *p.Delay))
-	}
-	if p.AnswerDelay != nil {
-		list = append(list, fmt.Sprint("answer-delay=", *p.AnswerDelay))
-	}
-	if p.RetryAfter != "" {
-		list = append(list, "retry-after="+p.RetryAfter)
+	fields := reflect.ValueOf(p)
+	for i, name := range preferences {
+		if field := fields.Field(i); !field.IsZero() {
+			list = append(list, fmt.Sprint(name, "=", reflect.Indirect(field)))
+		}
 	}
 	return strings.Join(list, ", ")
 }
@@ -178,56 +172,53 @@ func duration(seconds *float64) time.Duration {
 }
 
 const (
-	maxWait       = 30 * time.Second // the longest -latency, delay, answer-delay, stall and ?total= wait
+	maxWait       = 30 * time.Second // the longest delay, answer-delay, stall and wait for a total
 	maxRetryAfter = 3600             // seconds
 	dripPieces    = 10
 	dripInterval  = time.Second
 )
 
-// faultCodes lists the codes that are not a status. Each responds in place of
-// exchange.perform, which it calls if the operation is to be performed. A code
-// that waits does so in answer.send, with hold: the request has been recorded
-// then. The WriteTimeout of the server must allow for that.
+// faultCodes lists the codes that are not a status. What a client gets is described
+// in api/openapi.json. Each performs the request in place of exchange.perform, which
+// it calls if the operation is to be performed. A code that waits does so in
+// answer.sendBody, with hold: the request has been recorded then. The WriteTimeout of
+// the server must allow for that.
 var faultCodes = []struct {
 	code    string
-	respond func(*exchange) answer
+	perform func(*exchange) answer
 }{
-	// Closes the connection.
-	{"hangup", func(*exchange) answer { return answer{closed: true} }},
-	// Resets the connection (TCP RST).
-	{"rst", func(*exchange) answer { return answer{closed: true, send: resetConnection} }},
-	// Closes the connection without the answer.
+	{"ok", (*exchange).perform},
+	{"hangup", func(*exchange) answer { return answer{} }},
+	{"rst", func(*exchange) answer { return answer{sendBody: resetConnection} }},
 	{"lost", func(x *exchange) answer {
 		a := x.perform()
-		a.closed = true
+		a.status = 0
 		return a
 	}},
-	// Sends half of the body, and closes the connection.
 	{"truncate", func(x *exchange) answer { return performHalf(x, sendHalf) }},
-	// As truncate, but waits for maxWait before it closes the connection.
 	{"stall", func(x *exchange) answer { return performHalf(x, stall) }},
-	// Sends the body in dripPieces pieces.
 	{"drip", func(x *exchange) answer {
 		a := x.perform()
-		a.send = drip
+		a.sendBody = drip
 		return a
 	}},
-	// Sends a 502 with an HTML page, as from a gateway that cannot reach the service.
 	{"html", func(x *exchange) answer {
 		a := x.perform()
-		x.route.headers = nil // a gateway does not have them
+		for name := range x.route.headers {
+			x.w.Header().Del(name) // a gateway does not have them
+		}
 		const page = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
 		return answer{status: 502, contentType: "text/html", body: []byte(page), problem: a.problem}
 	}},
 }
 
-// performHalf performs the operation. Nothing is sent of an answer that cannot be
-// halved, because its body is too short or, as for HEAD, not sent.
-func performHalf(x *exchange, send func(*exchange, []byte)) answer {
+// performHalf performs the operation. No answer is sent if it cannot be halved,
+// because its body is too short or, as for HEAD, not sent.
+func performHalf(x *exchange, sendBody func(*exchange, []byte)) answer {
 	a := x.perform()
-	a.send = send
+	a.sendBody = sendBody
 	if x.r.Method == "HEAD" || len(a.body) < 2 {
-		a.closed = true
+		a.status = 0
 	}
 	return a
 }
@@ -276,6 +267,18 @@ func drip(x *exchange, body []byte) {
 	}
 }
 
+// hold sleeps for d on behalf of the fault. A standing fault counts the requests
+// that it holds, and releases them when it ends.
+func (x *exchange) hold(d time.Duration) error {
+	standing := x.fault.standing
+	if d == 0 || standing == nil {
+		return x.sleep(d, nil)
+	}
+	standing.addHeld(1)
+	defer standing.addHeld(-1)
+	return x.sleep(d, standing.ended)
+}
+
 // writeNow writes a part of the body, and flushes it.
 func (x *exchange) writeNow(part []byte) {
 	if len(part) > 0 { // Flush would send the headers, even those of an answer that is dropped
@@ -296,21 +299,35 @@ func resetConnection(x *exchange, _ []byte) {
 	conn.Close()
 }
 
-// preferences are the parameters of a fault that Prefer can have, too.
-var preferences = []string{"code", "delay", "answer-delay", "retry-after"}
+// chooseFault sets the fault of the request. A fault in the Prefer header takes
+// precedence; the standing fault then does not count the request.
+func (x *exchange) chooseFault() error {
+	f, ignored, err := parsePrefer(x.r.Header.Values("Prefer"))
+	x.ignored = ignored
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		x.fault = *f
+		x.w.Header().Set("Preference-Applied", f.String())
+	} else if standing := x.world.standing.Load(); standing != nil {
+		x.fault = standing.next(x.route.operation)
+	}
+	return nil
+}
 
 // parsePrefer returns the fault that Prefer headers ask for, or nil, and the
 // sorted names of the preferences that it does not know. It is more lenient than
 // RFC 7240, where a semicolon begins a parameter of a preference: commas and
 // semicolons separate preferences, also within quotes, so a code cannot be a list.
 // The first preference of a name wins.
-func parsePrefer(values []string) (f *fault, ignored []string, err error) {
-	if len(values) == 0 {
+func parsePrefer(lines []string) (f *fault, ignored []string, err error) {
+	if len(lines) == 0 {
 		return nil, nil, nil // as for most requests, without an allocation
 	}
-	given := &parameters{Values: url.Values{}}
+	given := &values{Values: url.Values{}}
 	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
-	for _, preference := range strings.FieldsFunc(strings.Join(values, ","), isSeparator) {
+	for _, preference := range strings.FieldsFunc(strings.Join(lines, ","), isSeparator) {
 		name, value, _ := strings.Cut(preference, "=")
 		name = strings.ToLower(strings.Trim(name, " \t"))
 		if name != "" && !given.Has(name) {
@@ -326,14 +343,14 @@ func parsePrefer(values []string) (f *fault, ignored []string, err error) {
 }
 
 // asksForFault reports whether the parameters ask for a fault at all.
-func asksForFault(given *parameters) bool {
+func asksForFault(given *values) bool {
 	return given.Has("code") || given.Has("delay") || given.Has("answer-delay")
 }
 
 // parseFaults parses the parameters that Prefer and standing faults share. It
 // returns them, and one fault for each code of the list, or one if there is no
 // code.
-func parseFaults(given *parameters) (all faultParameters, faults []fault) {
+func parseFaults(given *values) (all faultParameters, faults []fault) {
 	all = faultParameters{
 		Code:        given.Get("code"),
 		Delay:       given.seconds("delay"),
@@ -347,7 +364,7 @@ func parseFaults(given *parameters) (all faultParameters, faults []fault) {
 		f.Code = code
 		if given.Has("code") {
 			var err error
-			f.status, f.respond, err = parseCode(code)
+			f.status, f.perform, err = parseCode(code)
 			given.keep(err)
 		}
 		if f.status == 0 {
@@ -359,17 +376,17 @@ func parseFaults(given *parameters) (all faultParameters, faults []fault) {
 }
 
 // parseCode returns what a code does. The status is 0 if the code is not one.
-func parseCode(code string) (status int, respond func(*exchange) answer, err error) {
+func parseCode(code string) (status int, perform func(*exchange) answer, err error) {
 	var codes []string
 	for _, known := range faultCodes {
 		if known.code == code {
-			return 0, known.respond, nil
+			return 0, known.perform, nil
 		}
 		codes = append(codes, known.code)
 	}
-	n, err := parseInteger(codeInvalidParameter, "code", code, 400, 599)
+	n, err := parseInteger(invalidParameter, "code", code, 400, 599)
 	if err != nil {
-		return 0, nil, invalid(codeInvalidParameter, "code", code, "a status from 400 to 599, "+orList(codes))
+		return 0, nil, invalidParameter("code", code, "a status from 400 to 599, "+orList(codes))
 	}
 	return int(n), simulate, nil
 }
@@ -384,22 +401,26 @@ type standingFault struct {
 	state standingFaultState // guarded by mu; only the counters change
 }
 
-// standingFaultState is what PUT and GET /__admin/fault answer: the parameters
-// of a standing fault, and its counters. The first Skip requests that match are
-// let through, and the fault is applied to the next Times.
-type standingFaultState struct {
+// standingParameters are the parameters of PUT /__admin/fault.
+type standingParameters struct {
 	faultParameters
-	Operation string `json:"operation,omitempty"` // the name of a route under /v1, or empty for all requests there
+	Operation string `json:"operation,omitempty"` // empty for all requests under /v1
 	Skip      int64  `json:"skip,omitempty"`
 	Times     int64  `json:"times,omitempty"` // 0 for no limit; for a list, the number of its codes
-	Matched   int64  `json:"matched"`         // number of requests that matched, whether it was applied or not
-	Applied   int64  `json:"applied"`         // number of requests that it was applied to
-	Held      int64  `json:"held"`            // number of requests that it makes wait at this moment
+}
+
+// standingFaultState is what PUT and GET /__admin/fault answer: the parameters
+// of a standing fault, and its counters.
+type standingFaultState struct {
+	standingParameters
+	Matched int64 `json:"matched"`
+	Applied int64 `json:"applied"`
+	Held    int64 `json:"held"`
 }
 
 // parseStandingFault parses the parameters of PUT /__admin/fault. The fault may
 // be for one of these operations.
-func parseStandingFault(given *parameters, operations []string) (*standingFault, error) {
+func parseStandingFault(given *values, operations []string) (*standingFault, error) {
 	if !asksForFault(given) {
 		return nil, badRequest(codeInvalidParameter,
 			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
@@ -409,8 +430,9 @@ func parseStandingFault(given *parameters, operations []string) (*standingFault,
 	if given.Has("retry-after") && !hasStatus {
 		given.keep(badRequest(codeInvalidParameter, "retry-after needs a status as code, such as code=503"))
 	}
-	state := standingFaultState{
+	p := standingParameters{
 		faultParameters: all,
+		Operation:       given.choice("operation", operations),
 		Skip:            given.integer("skip", 0, math.MaxInt64),
 		Times:           given.integer("times", 1, math.MaxInt64),
 	}
@@ -419,13 +441,12 @@ func parseStandingFault(given *parameters, operations []string) (*standingFault,
 			given.keep(badRequest(codeInvalidParameter,
 				"times cannot be given with a list of codes, as each of them is applied once"))
 		}
-		state.Times = int64(len(faults))
+		p.Times = int64(len(faults))
 	}
-	state.Operation = given.choice("operation", operations)
 	if given.err != nil {
 		return nil, given.err
 	}
-	return &standingFault{faults: faults, ended: make(chan struct{}), state: state}, nil
+	return &standingFault{faults: faults, ended: make(chan struct{}), state: standingFaultState{standingParameters: p}}, nil
 }
 
 // next returns the fault to apply to a request of this operation, or the zero

@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -29,15 +30,14 @@ import (
 type service struct {
 	key      string
 	seed     *store          // the pets of a new world; must not be modified
-	latency  time.Duration   // added to requests under /v1; see serve
 	stopping <-chan struct{} // closed when the process is to end
 	log      *slog.Logger
 	routes   []route
 	current  atomic.Pointer[world] // the world of new requests
 }
 
-func newService(key string, seed *store, latency time.Duration, stopping <-chan struct{}, log *slog.Logger) *service {
-	s := &service{key: key, seed: seed, latency: latency, stopping: stopping, log: log, routes: routes()}
+func newService(key string, seed *store, stopping <-chan struct{}, log *slog.Logger) *service {
+	s := &service{key: key, seed: seed, stopping: stopping, log: log, routes: routes()}
 	s.current.Store(newWorld(seed))
 	return s
 }
@@ -47,26 +47,30 @@ type route struct {
 	pattern    string      // of http.ServeMux: a method and a path; GET includes HEAD
 	operation  string      // the name of the operation in api/openapi.json, if it has one
 	parameters []string    // of the query
-	takesBody  bool        // whether a body is allowed, under /__admin
-	headers    http.Header // on all answers
+	own        []string    // more of them, which the contract does not have
+	takesBody  bool        // whether a request may have a body; under /v1, it may always have one
+	headers    http.Header // on all answers but that of the fault "html"
 	do         func(*exchange) (answer, error)
 }
+
+// parameterNames returns the names of all parameters of the query.
+func (rt *route) parameterNames() []string { return slices.Concat(rt.parameters, rt.own) }
 
 func routes() []route {
 	return []route{
 		{pattern: "GET /v1/pets", operation: "listPets", do: listPets,
-			parameters: []string{"limit", "status", "after"}},
-		{pattern: "POST /v1/pets", operation: "createPet", do: createPet},
+			parameters: []string{"limit", "status"}, own: []string{"after"}},
+		{pattern: "POST /v1/pets", operation: "createPet", do: createPet, takesBody: true},
 		{pattern: "GET /v1/pets/{petId}", operation: "getPet", do: getPet, headers: deprecation},
 		{pattern: "GET /v1/store/orders", do: listOrders},
 
 		{pattern: "POST /__admin/reset", operation: "reset", do: reset, takesBody: true},
 		{pattern: "GET /__admin/fault", operation: "showFault", do: showFault},
 		{pattern: "PUT /__admin/fault", operation: "setFault", do: setFault,
-			parameters: slices.Concat(preferences, []string{"operation", "skip", "times"})},
+			own: memberNames(reflect.TypeFor[standingParameters]())},
 		{pattern: "DELETE /__admin/fault", operation: "clearFault", do: clearFault},
 		{pattern: "GET /__admin/requests", operation: "showJournal", do: showJournal,
-			parameters: []string{"after", "total"}},
+			own: []string{"after", "total"}},
 		{pattern: "DELETE /__admin/requests", operation: "clearJournal", do: clearJournal},
 
 		{pattern: "GET /healthz", do: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
@@ -178,24 +182,25 @@ type exchange struct {
 	isV1     bool // whether the path is under /v1
 	isAdmin  bool // whether the path is under /__admin
 
-	body    []byte     // of the request, once it has been read
-	query   parameters // of the request, once it has been parsed
-	ignored []string   // names of unknown preferences, query parameters and body members, which are ignored
-	fault   fault      // the fault that is applied to the request, or the zero fault
-	sent    *sent      // the request in the journal, once it waits or is recorded
+	body     []byte    // of the request, once it has been read
+	query    values    // of the request, once it has been parsed
+	ignored  []string  // for the journal
+	beyond   []string  // for the journal
+	fault    fault     // the fault that is applied to the request, or the zero fault
+	received *received // the request in the journal, once it waits or is recorded
 }
 
 // answer is the answer to a request.
 type answer struct {
-	status      int
+	status      int         // 0 if no answer is sent, but the connection closed
 	header      http.Header // besides those that handle adds; nil for most
 	contentType string
 	body        []byte // must not be modified
 	problem     string // for the journal: the message of an Error, or that the client left
-	closed      bool   // whether the connection is closed without an answer
-	// send sends the body, or nothing if the answer is closed or the method is HEAD:
-	// body is then nil. A nil send sends the body at once.
-	send func(x *exchange, body []byte)
+	// sendBody sends the body in parts, or does what else a fault does at this point.
+	// Its body is nil if none may be sent: to a HEAD, and without a status. A nil
+	// sendBody sends the body at once.
+	sendBody func(x *exchange, body []byte)
 }
 
 // jsonAnswer returns an answer whose body is JSON and a newline. It copies the
@@ -220,16 +225,10 @@ func (s *service) handle(rt route) http.HandlerFunc {
 			isV1:     isUnder(r.URL.Path, "/v1"),
 			isAdmin:  isUnder(r.URL.Path, "/__admin"),
 		}
-		a := x.serve()
-		if a.closed {
-			a.status = 0 // for the journal and the log
-		}
 		h := w.Header()
-		maps.Copy(h, x.route.headers)
+		maps.Copy(h, rt.headers)
+		a := x.serve()
 		maps.Copy(h, a.header)
-		if x.fault.standing == nil && x.fault.faultParameters != (faultParameters{}) {
-			h.Set("Preference-Applied", x.fault.String())
-		}
 		if a.contentType != "" {
 			h.Set("Content-Type", a.contentType)
 			// Without it, net/http would send a body over 2 KiB in chunks.
@@ -263,23 +262,20 @@ func (x *exchange) serve() answer {
 		return x.failure(err)
 	}
 	delay, answerDelay := duration(x.fault.Delay), duration(x.fault.AnswerDelay)
-	if x.service.latency+delay+answerDelay > 0 {
-		x.sent = x.newSent()
-		x.world.journal.addWaiting(x.sent)
-	}
-	if err := x.sleep(x.service.latency, nil); err != nil {
-		return x.failure(err)
+	if delay+answerDelay > 0 {
+		x.received = x.newReceived()
+		x.world.journal.addWaiting(x.received)
 	}
 	if err := x.hold(delay); err != nil {
 		return x.failure(err)
 	}
-	respond := x.fault.respond
-	if respond == nil {
-		respond = (*exchange).perform
+	perform := x.fault.perform
+	if perform == nil {
+		perform = (*exchange).perform
 	}
-	a := respond(x)
+	a := perform(x)
 	if err := x.hold(answerDelay); err != nil {
-		a.closed, a.problem = true, err.Error()
+		a.status, a.problem = 0, err.Error()
 	}
 	return a
 }
@@ -311,7 +307,7 @@ var errClientLeft = errors.New("the client left before its answer")
 // neither an Error nor errClientLeft is a bug: its text goes only to the log.
 func (x *exchange) failure(err error) answer {
 	if errors.Is(err, errClientLeft) {
-		return answer{closed: true, problem: err.Error()}
+		return answer{problem: err.Error()}
 	}
 	var e Error
 	if errors.As(err, &e) {
@@ -332,7 +328,7 @@ func isUnder(p, root string) bool {
 }
 
 // isObserver reports whether the client asks not to be recorded, as the page
-// does. Neither -latency nor faults apply to its request.
+// does. No fault is applied to its request.
 func (x *exchange) isObserver() bool {
 	return len(x.r.Header.Values("Petstore-Observer")) > 0
 }
@@ -398,68 +394,65 @@ func (x *exchange) sleep(d time.Duration, released <-chan struct{}) error {
 	return nil
 }
 
-// hold sleeps for d on behalf of the fault. A standing fault counts the requests
-// that it holds, and releases them when it ends.
-func (x *exchange) hold(d time.Duration) error {
-	standing := x.fault.standing
-	if d == 0 || standing == nil {
-		return x.sleep(d, nil)
-	}
-	standing.addHeld(1)
-	defer standing.addHeld(-1)
-	return x.sleep(d, standing.ended)
-}
-
-// chooseFault sets the fault of the request. A fault in the Prefer header takes
-// precedence; the standing fault then does not count the request.
-func (x *exchange) chooseFault() error {
-	f, ignored, err := parsePrefer(x.r.Header.Values("Prefer"))
-	x.ignored = ignored
-	if err != nil {
-		return err
-	}
-	if f != nil {
-		x.fault = *f
-	} else if standing := x.world.standing.Load(); standing != nil {
-		x.fault = standing.next(x.route.operation)
-	}
-	return nil
-}
-
 // parseParameters parses the query. A parameter of the route may be given once.
 // Other parameters are ignored under /v1, as a client may be newer than the
-// service; the journal names them. Under /__admin they are refused, so that a GET
-// that was meant as a PUT fails, and so is a body that the route does not take, as
-// it may have parameters that would have no effect.
+// service; the journal names them.
 func (x *exchange) parseParameters() error {
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
 	if err != nil {
 		return badRequest(codeInvalidParameter, "the query is malformed: "+err.Error())
 	}
-	rt := x.route
-	for _, name := range rt.parameters {
+	names := x.route.parameterNames()
+	for _, name := range names {
 		if n := len(query[name]); n > 1 {
-			return invalid(codeInvalidParameter, name, fmt.Sprintf("given %d times", n), "given once")
+			return badRequest(codeInvalidParameter, fmt.Sprintf("%s is given %d times; it must be given once", name, n))
 		}
 	}
 	x.query.Values = query
-	unknown := unknownNames(query, rt.parameters)
-	if !x.isAdmin {
-		x.ignored = append(x.ignored, unknown...)
-		return nil
+	unknown := unknownNames(query, names)
+	if x.isAdmin {
+		return x.refuseUnknown(unknown)
 	}
-	if len(unknown) > 0 {
-		hint := "it takes none; a fault is set with PUT /__admin/fault (curl -X PUT)"
-		if len(rt.parameters) > 0 {
-			hint = "it takes " + strings.Join(rt.parameters, ", ")
+	x.ignored = append(x.ignored, unknown...)
+	x.beyond = x.namesBeyond()
+	return nil
+}
+
+// refuseUnknown returns an Error for parameters that the route does not have, so that
+// a GET that was meant as a PUT fails, and for a body that it does not take, as that
+// may have parameters that would have no effect.
+func (x *exchange) refuseUnknown(parameters []string) error {
+	rt := x.route
+	if len(parameters) > 0 {
+		hint := "it takes none"
+		if names := rt.parameterNames(); len(names) > 0 {
+			hint = "it takes " + strings.Join(names, ", ")
+		} else if rt.operation == "showFault" {
+			hint = "a fault is set with PUT (curl -X PUT)"
 		}
 		return badRequest(codeInvalidParameter,
-			fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, shorten(unknown[0]), hint))
+			fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, quote(parameters[0]), hint))
 	}
 	if len(x.body) > 0 && !rt.takesBody {
 		return badRequest(codeInvalidBody, rt.pattern+" does not take a body; parameters go into the query")
 	}
 	return nil
+}
+
+// namesBeyond returns the sorted names of what the request uses that petstore has, and
+// the contract has not.
+func (x *exchange) namesBeyond() []string {
+	var names []string
+	if x.r.Method == "HEAD" {
+		names = append(names, "HEAD")
+	}
+	for _, name := range x.route.own {
+		if x.query.Has(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // unknownNames returns the sorted keys of given that are not known.
@@ -474,43 +467,42 @@ func unknownNames[V any](given map[string]V, known []string) []string {
 	return unknown
 }
 
-// parameters are those of a query or of a Prefer header. The methods that parse
-// a parameter keep the first error.
-type parameters struct {
+// values are the parameters that a query or a Prefer header gives. The methods that
+// parse one keep the first error.
+type values struct {
 	url.Values
 	firstError
 }
 
 // integer returns an integer, or 0 if it is not given.
-func (p *parameters) integer(name string, least, most int64) int64 {
-	if !p.Has(name) {
+func (v *values) integer(name string, least, most int64) int64 {
+	if !v.Has(name) {
 		return 0
 	}
-	n, err := parseInteger(codeInvalidParameter, name, p.Get(name), least, most)
-	p.keep(err)
+	n, err := parseInteger(invalidParameter, name, v.Get(name), least, most)
+	v.keep(err)
 	return n
 }
 
 // choice returns one of the allowed words, or "" if it is not given.
-func (p *parameters) choice(name string, allowed []string) string {
-	if !p.Has(name) {
-		return ""
+func (v *values) choice(name string, allowed []string) string {
+	word := v.Get(name)
+	if v.Has(name) && !slices.Contains(allowed, word) {
+		v.keep(invalidParameter(name, word, orList(allowed)))
 	}
-	word, err := parseChoice(codeInvalidParameter, name, p.Get(name), allowed)
-	p.keep(err)
 	return word
 }
 
 // seconds returns a number of seconds up to maxWait, or nil if it is not given.
-func (p *parameters) seconds(name string) *float64 {
-	if !p.Has(name) {
+func (v *values) seconds(name string) *float64 {
+	if !v.Has(name) {
 		return nil
 	}
-	text := p.Get(name)
+	text := v.Get(name)
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(0 <= n && n <= maxWait.Seconds()) { // NaN is neither
 		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
-		p.keep(invalid(codeInvalidParameter, name, text, allowed))
+		v.keep(invalidParameter(name, text, allowed))
 	}
 	return &n
 }
@@ -536,7 +528,7 @@ func listPets(x *exchange) (answer, error) {
 // parameters of this page, but not the unknown ones.
 func nextPage(x *exchange, id int64) string {
 	link := "<" + x.r.URL.EscapedPath() + "?"
-	for _, name := range x.route.parameters {
+	for _, name := range x.route.parameterNames() {
 		if name != "after" && x.query.Has(name) {
 			link += name + "=" + url.QueryEscape(x.query.Get(name)) + "&"
 		}
@@ -588,13 +580,13 @@ func createPet(x *exchange) (answer, error) {
 func checkContentType(h http.Header) error {
 	coding := strings.Join(h["Content-Encoding"], ", ")
 	if coding != "" && !strings.EqualFold(coding, "identity") {
-		return newError(415, mismatch("Content-Encoding", coding, "left out"))
+		return newError(415, mismatch("Content-Encoding", quote(coding), "left out"))
 	}
 	given := cmp.Or(strings.Join(h["Content-Type"], ", "), "application/json")
 	media, params, err := mime.ParseMediaType(given) // which refuses a list of several
 	charset := cmp.Or(params["charset"], "utf-8")
 	if err != nil || media != "application/json" || !strings.EqualFold(charset, "utf-8") {
-		return newError(415, mismatch("Content-Type", given,
+		return newError(415, mismatch("Content-Type", quote(given),
 			"application/json, in UTF-8 (curl sends that with --json)"))
 	}
 	return nil
@@ -602,7 +594,7 @@ func checkContentType(h http.Header) error {
 
 // getPet answers with one pet (contract, section 4.3).
 func getPet(x *exchange) (answer, error) {
-	id, err := parseInteger(codeInvalidParameter, "petId", x.r.PathValue("petId"), math.MinInt64, math.MaxInt64)
+	id, err := parseInteger(invalidParameter, "petId", x.r.PathValue("petId"), math.MinInt64, math.MaxInt64)
 	if err != nil {
 		return answer{}, err
 	}
@@ -705,7 +697,7 @@ func awaitTotal(x *exchange, total int64) error {
 	return nil
 }
 
-// appendLines appends a JSON array, with one element a line.
+// appendLines appends a JSON array, with one element a line. An empty one is [].
 func appendLines[T any](b []byte, list []T) []byte {
 	b = append(b, '[')
 	for i, v := range list {
@@ -715,7 +707,10 @@ func appendLines[T any](b []byte, list []T) []byte {
 		b = append(b, '\n')
 		b = append(b, encodeJSON(v)...)
 	}
-	return append(b, "\n]"...)
+	if len(list) > 0 {
+		b = append(b, '\n')
+	}
+	return append(b, ']')
 }
 
 func clearJournal(x *exchange) (answer, error) {
@@ -743,15 +738,12 @@ func static(contentType string, body []byte) func(*exchange) (answer, error) {
 // noIcon answers a browser, which asks for an icon by itself.
 func noIcon(*exchange) (answer, error) { return answer{status: 204}, nil }
 
-// newSent returns what the journal has of the request. It modifies the headers of
-// the request: it adds Host and Transfer-Encoding, and hides the key. So it is
-// called once, and after requireKey. net/http does not read these headers again,
-// and a copy would cost some 3 % of the CPU time of a request.
-func (x *exchange) newSent() *sent {
-	h := x.r.Header
+// newReceived returns what the journal has of the request.
+func (x *exchange) newReceived() *received {
+	h := x.r.Header.Clone()
 	for i, value := range h["Authorization"] {
 		// A comparison of whole words would miss a key in quotes or before a comma.
-		h["Authorization"][i] = strings.ReplaceAll(value, x.service.key, "<API_KEY>")
+		h["Authorization"][i] = strings.ReplaceAll(value, x.service.key, "***")
 	}
 	if x.r.Host != "" {
 		h["Host"] = []string{x.r.Host}
@@ -759,7 +751,7 @@ func (x *exchange) newSent() *sent {
 	if x.r.TransferEncoding != nil {
 		h["Transfer-Encoding"] = x.r.TransferEncoding
 	}
-	s := &sent{
+	received := &received{
 		Time:      timestamp{x.arrived},
 		Method:    x.r.Method,
 		URL:       x.r.RequestURI,
@@ -768,23 +760,24 @@ func (x *exchange) newSent() *sent {
 		Body:      string(x.body),
 	}
 	if applied := x.fault.faultParameters; applied != (faultParameters{}) {
-		s.Fault = &applied
+		received.Fault = &applied
 	}
-	return s
+	return received
 }
 
 func (x *exchange) record(a answer) {
-	if x.sent == nil {
-		x.sent = x.newSent()
+	if x.received == nil {
+		x.received = x.newReceived()
 	}
 	x.world.journal.add(entry{
-		sent:          x.sent,
+		received:      x.received,
 		Status:        a.status,
 		Seconds:       secondsSince(x.arrived),
 		AnswerHeaders: headers(x.w.Header()),
 		Answer:        string(a.body[:min(len(a.body), maxAnswer)]),
 		Error:         a.problem,
 		Ignored:       x.ignored,
+		Beyond:        x.beyond,
 	})
 }
 
@@ -792,15 +785,21 @@ func (x *exchange) record(a answer) {
 // /__admin, on one line.
 func (x *exchange) logRequest(a answer) {
 	mayChange := x.isAdmin && x.r.Method != "GET" && x.r.Method != "HEAD"
-	if x.sent == nil && !mayChange || !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
+	if x.received == nil && !mayChange || !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return
 	}
 	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", a.status}
 	if a.problem != "" {
 		attrs = append(attrs, "error", a.problem)
 	}
-	if x.sent != nil && x.sent.Fault != nil {
-		attrs = append(attrs, "fault", x.sent.Fault)
+	if x.received != nil && x.received.Fault != nil {
+		attrs = append(attrs, "fault", x.received.Fault)
+	}
+	if x.ignored != nil {
+		attrs = append(attrs, "ignored", x.ignored)
+	}
+	if x.beyond != nil {
+		attrs = append(attrs, "beyond", x.beyond)
 	}
 	attrs = append(attrs, "client", x.r.RemoteAddr, "agent", x.r.UserAgent())
 	x.service.log.Info("request", attrs...)
@@ -809,18 +808,18 @@ func (x *exchange) logRequest(a answer) {
 // send sends the answer, or closes the connection.
 func (x *exchange) send(a answer) {
 	var body []byte
-	if !a.closed {
+	if a.status != 0 {
 		x.w.WriteHeader(a.status)
 		if x.r.Method != "HEAD" {
 			body = a.body
 		}
 	}
-	if a.send != nil {
-		a.send(x, body)
-	} else if !a.closed {
+	if a.sendBody != nil {
+		a.sendBody(x, body)
+	} else if body != nil {
 		x.w.Write(body)
 	}
-	if a.closed {
+	if a.status == 0 {
 		panic(http.ErrAbortHandler) // closes the connection; net/http logs nothing
 	}
 }

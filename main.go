@@ -98,12 +98,9 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 			return err
 		}
 	}
-	if opts.addr == "" { // net.Listen would take all interfaces
-		return errors.New("-addr is empty; it takes host:port")
-	}
 	ln, err := net.Listen("tcp", opts.addr)
 	if err != nil {
-		return fmt.Errorf("%w; -addr takes host:port, and -addr 127.0.0.1:0 any free port", err)
+		return fmt.Errorf("%w; -addr 127.0.0.1:0 takes any free port", err)
 	}
 	root := rootURL(ln.Addr())
 	if key == "" {
@@ -116,7 +113,7 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	// supervisors, such as timeout(1), send two.
 	ctx, restore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer restore()
-	return serveUntil(ctx, ln, newService(key, seed, opts.latency, ctx.Done(), log), stdout)
+	return serveUntil(ctx, ln, newService(key, seed, ctx.Done(), log), stdout)
 }
 
 // randomKeyNotice has a curl line and a link to paste. A browser does not send
@@ -132,7 +129,6 @@ const randomKeyNotice = `PETSTORE_API_KEY is empty or not set, so this run has a
 type options struct {
 	addr    string
 	seed    string
-	latency time.Duration
 	stdin   bool
 	log     bool
 	version bool
@@ -144,14 +140,13 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	var opts options
 	flags := flag.NewFlagSet("petstore", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free port")
+	flags.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free port,\n"+
+		"and :8080 listens on all interfaces")
 	flags.StringVar(&opts.seed, "seed", "", "start with the pets in `file`, a JSON array")
-	flags.DurationVar(&opts.latency, "latency", 0, fmt.Sprintf("delay each request under /v1 that has the key "+
-		"by this `duration`, up to %v;\na Petstore-Observer header exempts a request", maxWait))
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
 		"for example because the test that started it has ended")
-	flags.BoolVar(&opts.log, "log", false, "log the address of the page, every recorded request, "+
-		"and every change through /__admin")
+	flags.BoolVar(&opts.log, "log", false, "log the address of the page, every recorded request,\n"+
+		"and every POST, PUT and DELETE under /__admin")
 	flags.BoolVar(&opts.version, "version", false, "print the versions of the interface and of this build, and exit")
 
 	if err := flags.Parse(args); err != nil {
@@ -165,8 +160,8 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return opts, fmt.Errorf("unexpected argument %s", flags.Arg(0))
 	}
-	if opts.latency < 0 || opts.latency > maxWait {
-		return opts, fmt.Errorf("-latency must be from 0s to %v", maxWait)
+	if _, _, err := net.SplitHostPort(opts.addr); err != nil { // net.Listen would take "" as all interfaces
+		return opts, fmt.Errorf("-addr takes host:port: %w", err)
 	}
 	return opts, nil
 }
@@ -228,9 +223,9 @@ func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writ
 
 	limit, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := srv.Shutdown(limit); err != nil {
-		s.log.Warn("stopped with connections in use, whose requests get no answer", "error", err)
-	}
+	// If the time is up, the requests in flight get no answer. No line of the log says
+	// so: if nobody reads the log, its write would wait, and petstore would not end.
+	srv.Shutdown(limit)
 	return nil
 }
 
@@ -242,9 +237,9 @@ func newServer(s *service) *http.Server {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       readTimeout,
-		// The time for a body, -latency, a delay, an answer-delay and a drip, and some
-		// seconds to spare. A stall waits after its last write.
-		WriteTimeout:   readTimeout + 3*maxWait + (dripPieces-1)*dripInterval + 6*time.Second,
+		// The time for a body, a delay, an answer-delay and a drip, and some seconds to
+		// spare. A stall waits after its last write.
+		WriteTimeout:   readTimeout + 2*maxWait + (dripPieces-1)*dripInterval + 6*time.Second,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 60 << 10, // 64 KiB with the 4 KiB that net/http adds
 		// net/http would answer OPTIONS * itself.

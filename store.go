@@ -12,6 +12,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -83,7 +84,7 @@ func parseObject(what string, text []byte) (*object, error) {
 func (o *object) take(name, allowed string) (value json.RawMessage, ok bool) {
 	value, ok = o.members[name]
 	if !ok {
-		o.keep(invalid(codeInvalidBody, name, "missing", allowed))
+		o.keep(invalidJSON(name, "missing", allowed))
 	}
 	delete(o.members, name)
 	return value, ok
@@ -96,7 +97,7 @@ func (o *object) text(name, allowed string) string {
 		return ""
 	}
 	if value[0] != '"' {
-		o.keep(invalid(codeInvalidBody, name, string(value), allowed))
+		o.keep(invalidJSON(name, string(value), allowed))
 		return ""
 	}
 	var text string
@@ -106,8 +107,12 @@ func (o *object) text(name, allowed string) string {
 
 // choice returns a member that must be one of the allowed words.
 func (o *object) choice(name string, allowed []string) string {
-	word, err := parseChoice(codeInvalidBody, name, o.text(name, orList(allowed)), allowed)
-	o.keep(err)
+	value, ok := o.take(name, orList(allowed))
+	var word string
+	json.Unmarshal(value, &word) // what is not a string is not one of the words
+	if ok && !slices.Contains(allowed, word) {
+		o.keep(invalidJSON(name, string(value), orList(allowed)))
+	}
 	return word
 }
 
@@ -117,7 +122,7 @@ func (o *object) integer(name string, least, most int64) int64 {
 	if !ok {
 		return 0
 	}
-	n, err := parseInteger(codeInvalidBody, name, string(value), least, most)
+	n, err := parseInteger(invalidJSON, name, string(value), least, most)
 	o.keep(err)
 	return n
 }
@@ -149,7 +154,7 @@ func parseJSON(what string, text []byte, v any, allowed string) error {
 		message := fmt.Sprintf("%s is not JSON: %v, at byte %d; it must be %s", what, syntax, syntax.Offset, allowed)
 		return badRequest(codeInvalidBody, message)
 	}
-	return invalid(codeInvalidBody, what, string(trimmed), allowed)
+	return invalidJSON(what, cmp.Or(string(trimmed), "empty"), allowed)
 }
 
 // encodeJSON returns v as JSON, with <, > and & as they are.
@@ -161,6 +166,18 @@ func encodeJSON(v any) []byte {
 		panic(err) // a bug: each v can be encoded
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// memberNames returns the names that the fields of a struct have in JSON, with those
+// of embedded structs in their place.
+func memberNames(t reflect.Type) []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // storedPet is a pet in the store. It must not be modified. A pet is read more
@@ -201,11 +218,19 @@ func (s *store) clone() *store {
 	return &store{pets: maps.Clone(s.pets), ordered: maps.Clone(s.ordered), lastID: s.lastID, size: s.size}
 }
 
-// add adds a pet under the next id. If the store is full, it returns an Error
-// with the status 507.
+// add adds a pet under the next id. If the store is full, or no id is left, it
+// returns an Error with the status 507.
 func (s *store) add(p NewPet) (*storedPet, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.putNext(p)
+}
+
+// putNext is put with the id after the largest so far.
+func (s *store) putNext(p NewPet) (*storedPet, error) {
+	if s.lastID == math.MaxInt64 {
+		return nil, newError(507, fmt.Sprintf("no id is left, as a pet has the largest, %d", s.lastID))
+	}
 	return s.put(s.lastID+1, p)
 }
 
@@ -246,10 +271,6 @@ func (s *store) list(status string, after int64, limit int) (page []*storedPet, 
 	return pets[first:end:end], end < len(pets)
 }
 
-// maxSeedID is the largest id in a seed. More ids are above it than a store can
-// hold, so lastID cannot overflow.
-const maxSeedID = 1 << 62
-
 // readSeed returns a new store with the pets of a JSON array. A pet without an
 // id gets the next id after the largest so far. Errors name the pet.
 func readSeed(text []byte) (*store, error) {
@@ -279,15 +300,19 @@ func (s *store) putSeed(pet []byte) error {
 		return err
 	}
 	p := parsePet(o)
-	id := s.lastID + 1
+	var id int64 // 0 if it is not given
 	if o.members["id"] != nil {
-		id = o.integer("id", 1, maxSeedID)
+		id = o.integer("id", 1, math.MaxInt64)
 	}
 	if o.err != nil {
 		return o.err
 	}
 	if unknown := unknownNames(o.members, nil); len(unknown) > 0 {
-		return badRequest(codeInvalidBody, "a pet has no member "+shorten(unknown[0]))
+		return badRequest(codeInvalidBody, "a pet has no member "+quote(unknown[0]))
+	}
+	if id == 0 {
+		_, err = s.putNext(p)
+		return err
 	}
 	if s.pets[id] != nil {
 		owner := slices.IndexFunc(s.ordered[""], func(other *storedPet) bool { return other.id == id }) + 1
@@ -297,50 +322,36 @@ func (s *store) putSeed(pet []byte) error {
 	return err
 }
 
-// sent is a request in the journal, as it was sent. It must not be modified.
-type sent struct {
-	Time      timestamp `json:"time"` // when the headers had arrived
-	Method    string    `json:"method"`
-	URL       string    `json:"url"`                 // the request target, as sent
-	Operation string    `json:"operation,omitempty"` // that of the route, if it has one
-	Headers   headers   `json:"headers"`             // with Host and Transfer-Encoding, and without the key
-	// Body is empty if there was none, or if it was not read to its end: because
-	// the key was missing or wrong, or the body too large, too late or cut short.
-	// Here and in the answer, bytes that are not UTF-8 become U+FFFD.
-	Body string `json:"body"`
-	// Fault is the fault that is applied, or nil.
-	Fault *faultParameters `json:"fault,omitempty"`
+// received is a request in the journal, as it arrived. It must not be modified. Here
+// and in entry, bytes that are not UTF-8 become U+FFFD in JSON. What the members mean
+// is in api/openapi.json.
+type received struct {
+	Time      timestamp        `json:"time"`
+	Method    string           `json:"method"`
+	URL       string           `json:"url"`
+	Operation string           `json:"operation,omitempty"`
+	Headers   headers          `json:"headers"` // with Host and Transfer-Encoding, and without the key
+	Body      string           `json:"body"`
+	Fault     *faultParameters `json:"fault,omitempty"` // nil for none
 }
 
 // waitingRequest is a request that has not been recorded yet.
 type waitingRequest struct {
-	*sent
-	// Seconds is the time since the headers had arrived, to the millisecond.
+	*received
 	Seconds float64 `json:"seconds"`
 }
 
 // entry is a request in the journal, and its answer.
 type entry struct {
-	// ID counts the entries of the journal: 1, 2, 3, …
 	ID int64 `json:"id"`
-	*sent
-	// Status is that of the answer, or 0 if no answer was sent.
-	Status int `json:"status"`
-	// Seconds is the time until the answer was ready to be sent, to the
-	// millisecond.
-	Seconds float64 `json:"seconds"`
-	// AnswerHeaders are the headers that the service set for the answer, and Answer
-	// is the first maxAnswer bytes of its body, even if the client did not get
-	// them.
-	AnswerHeaders headers `json:"answerHeaders,omitempty"`
-	Answer        string  `json:"answer"`
-	// Error is the message of the operation's Error, even if a fault replaced the
-	// answer, or says that the client left.
-	Error string `json:"error,omitempty"`
-	// Ignored lists the unknown names, which were ignored: sorted preferences of
-	// Prefer, then sorted query parameters, then sorted members of the body, as far
-	// as these had been read when the answer was clear.
-	Ignored []string `json:"ignored,omitempty"`
+	*received
+	Status        int      `json:"status"`
+	Seconds       float64  `json:"seconds"`
+	AnswerHeaders headers  `json:"answerHeaders,omitempty"` // those that the service has set
+	Answer        string   `json:"answer"`                  // up to maxAnswer bytes
+	Error         string   `json:"error,omitempty"`
+	Ignored       []string `json:"ignored,omitempty"` // sorted preferences, then query parameters, then members of the body
+	Beyond        []string `json:"beyond,omitempty"`  // sorted
 
 	size int // see estimate
 }
@@ -355,7 +366,7 @@ const (
 // estimate returns the memory that the entry takes, in bytes.
 func (e *entry) estimate() int {
 	const each = 100 // what a value of a header, or a name, needs besides its text
-	size := len(e.Method) + len(e.URL) + len(e.Body) + len(e.Answer) + len(e.Error)
+	size := len(e.Method) + len(e.URL) + len(e.Operation) + len(e.Body) + len(e.Answer) + len(e.Error)
 	for _, h := range []headers{e.Headers, e.AnswerHeaders} {
 		for name, values := range h {
 			size += len(name)
@@ -364,7 +375,7 @@ func (e *entry) estimate() int {
 			}
 		}
 	}
-	for _, name := range e.Ignored {
+	for _, name := range slices.Concat(e.Ignored, e.Beyond) {
 		size += len(name) + each
 	}
 	return size
@@ -412,22 +423,22 @@ type journalMeta struct {
 type journal struct {
 	mu sync.Mutex // guards the fields below
 
-	entries []entry        // the oldest first
-	size    int            // of all entries
-	meta    journalMeta    // what readers get beside the entries
-	waiting map[*sent]bool // requests that wait for a delay and have not been recorded
-	changed chan struct{}  // see watch; nil if nobody watches
+	entries []entry            // the oldest first
+	size    int                // of all entries
+	meta    journalMeta        // what readers get beside the entries
+	waiting map[*received]bool // requests that wait for a delay and have not been recorded
+	changed chan struct{}      // see watch; nil if nobody watches
 }
 
 func newJournal() *journal {
-	return &journal{meta: journalMeta{Since: time.Now().UTC()}, waiting: map[*sent]bool{}}
+	return &journal{meta: journalMeta{Since: time.Now().UTC()}, waiting: map[*received]bool{}}
 }
 
 // addWaiting lists a request as waiting, until it is added.
-func (j *journal) addWaiting(s *sent) {
+func (j *journal) addWaiting(r *received) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.waiting[s] = true
+	j.waiting[r] = true
 }
 
 // add appends an entry, and drops the oldest entries beyond the bounds.
@@ -435,7 +446,7 @@ func (j *journal) add(e entry) {
 	e.size = e.estimate()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.waiting, e.sent)
+	delete(j.waiting, e.received)
 	j.meta.Total++
 	e.ID = j.meta.Total
 	j.entries = append(j.entries, e)
@@ -455,8 +466,8 @@ func (j *journal) after(id int64) ([]entry, []waitingRequest, journalMeta) {
 	defer j.mu.Unlock()
 	first := sort.Search(len(j.entries), func(i int) bool { return j.entries[i].ID > id })
 	var waiting []waitingRequest
-	for s := range j.waiting {
-		waiting = append(waiting, waitingRequest{s, secondsSince(s.Time.Time)})
+	for r := range j.waiting {
+		waiting = append(waiting, waitingRequest{r, secondsSince(r.Time.Time)})
 	}
 	slices.SortFunc(waiting, func(a, b waitingRequest) int { return a.Time.Compare(b.Time.Time) })
 	return slices.Clone(j.entries[first:]), waiting, j.meta

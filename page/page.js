@@ -40,7 +40,7 @@ const presets = [
 ];
 
 // What the page sends as a client: a listing, or a pet with one of these names.
-const listing = { method: "GET", url: "/v1/pets", headers: { Authorization: "Bearer <API_KEY>" } };
+const listing = { method: "GET", url: "/v1/pets", headers: { Authorization: "Bearer ***" } };
 const petNames = ["Rex", "Bella", "Zoë", "Мурка"];
 
 // The elements of the page that have an id, by id, and the rows of requests.
@@ -431,7 +431,7 @@ const ownHeaders =
 function clientHeaders(headers) {
   const isOwn = (name) => name.startsWith("Sec-") || ownHeaders.split(" ").includes(name);
   const others = Object.entries(headers).filter(([name]) => !isOwn(name));
-  const withKey = (value) => value.replaceAll("<API_KEY>", () => state.key);
+  const withKey = (value) => value.replaceAll("***", () => state.key);
   return others.map(([name, value]) => [name, name === "Authorization" ? withKey(value) : value]);
 }
 
