@@ -2030,7 +2030,7 @@ func TestReferenceCommands(t *testing.T) {
 		}
 		want := list()
 		dir := t.TempDir()
-		code, _ := run(t, dir, fmt.Sprintf("auth='Authorization: Bearer %s' url=%s\n%s", testKey, s.url, blocks[0]))
+		code, _ := run(t, dir, fmt.Sprintf("auth='Authorization: Bearer %s' base=%s/v1\n%s", testKey, s.url, blocks[0]))
 		equal(t, "the exit code", code, 0)
 		s.reset(t, "[]")
 		seed, err := readSeedFile(filepath.Join(dir, "pets.json"))
@@ -2444,12 +2444,10 @@ func writeTables(t *testing.T) map[string]string {
 
 	head("journal", "member", "value", "meaning")
 	journal := d.Components.Schemas["Journal"]
-	members("journal", "", journal, journal.Required)
-	meta := journal.Properties["meta"]
-	members("journal", "meta.", meta, meta.Required)
-
-	head("request", "member", "value", "meaning")
-	members("request", "", d.resolve(d.Components.Schemas["JournalEntry"]), memberNames(reflect.TypeFor[entry]()))
+	members("journal", "", journal, []string{"waiting", "requests"})
+	request := d.resolve(d.Components.Schemas["JournalEntry"])
+	members("journal", "requests[].", request, memberNames(reflect.TypeFor[entry]()))
+	members("journal", "meta.", journal.Properties["meta"], memberNames(reflect.TypeFor[journalMeta]()))
 
 	var help bytes.Buffer
 	parseFlags([]string{"-h"}, &help)
