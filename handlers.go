@@ -396,7 +396,7 @@ func (x *exchange) sleep(d time.Duration, released <-chan struct{}) error {
 
 // parseParameters parses the query. A parameter of the route may be given once.
 // Other parameters are ignored under /v1, as a client may be newer than the
-// service; the journal names them.
+// service. The journal names them, and what is petstore's own.
 func (x *exchange) parseParameters() error {
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
 	if err != nil {
@@ -414,7 +414,15 @@ func (x *exchange) parseParameters() error {
 		return x.refuseUnknown(unknown)
 	}
 	x.ignored = append(x.ignored, unknown...)
-	x.beyond = x.namesBeyond()
+	if x.r.Method == "HEAD" {
+		x.beyond = append(x.beyond, "HEAD")
+	}
+	for _, name := range x.route.own {
+		if query.Has(name) {
+			x.beyond = append(x.beyond, name)
+		}
+	}
+	slices.Sort(x.beyond)
 	return nil
 }
 
@@ -437,22 +445,6 @@ func (x *exchange) refuseUnknown(parameters []string) error {
 		return badRequest(codeInvalidBody, rt.pattern+" does not take a body; parameters go into the query")
 	}
 	return nil
-}
-
-// namesBeyond returns the sorted names of what the request uses that petstore has, and
-// the contract has not.
-func (x *exchange) namesBeyond() []string {
-	var names []string
-	if x.r.Method == "HEAD" {
-		names = append(names, "HEAD")
-	}
-	for _, name := range x.route.own {
-		if x.query.Has(name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // unknownNames returns the sorted keys of given that are not known.

@@ -218,25 +218,23 @@ func (s *store) clone() *store {
 	return &store{pets: maps.Clone(s.pets), ordered: maps.Clone(s.ordered), lastID: s.lastID, size: s.size}
 }
 
-// add adds a pet under the next id. If the store is full, or no id is left, it
-// returns an Error with the status 507.
+// add adds a pet under the next id.
 func (s *store) add(p NewPet) (*storedPet, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.putNext(p)
+	return s.put(0, p)
 }
 
-// putNext is put with the id after the largest so far.
-func (s *store) putNext(p NewPet) (*storedPet, error) {
-	if s.lastID == math.MaxInt64 {
-		return nil, newError(507, fmt.Sprintf("no id is left, as a pet has the largest, %d", s.lastID))
-	}
-	return s.put(s.lastID+1, p)
-}
-
-// put adds a pet under an id that is free. The caller holds mu, or is the only
-// user of the store.
+// put adds a pet under an id that is free, or under the next one if the id is 0. If
+// there is no next id, or the store is full, it returns an Error with the status 507.
+// The caller holds mu, or is the only user of the store.
 func (s *store) put(id int64, p NewPet) (*storedPet, error) {
+	if id == 0 {
+		if s.lastID == math.MaxInt64 {
+			return nil, newError(507, fmt.Sprintf("no id is left, as a pet has the largest, %d", s.lastID))
+		}
+		id = s.lastID + 1
+	}
 	// The store would keep the spare capacity that encodeJSON leaves.
 	added := &storedPet{id: id, json: bytes.Clone(encodeJSON(Pet{ID: id, NewPet: p}))}
 	size := s.size + int64(len(added.json)) + petCost
@@ -309,10 +307,6 @@ func (s *store) putSeed(pet []byte) error {
 	}
 	if unknown := unknownNames(o.members, nil); len(unknown) > 0 {
 		return badRequest(codeInvalidBody, "a pet has no member "+quote(unknown[0]))
-	}
-	if id == 0 {
-		_, err = s.putNext(p)
-		return err
 	}
 	if s.pets[id] != nil {
 		owner := slices.IndexFunc(s.ordered[""], func(other *storedPet) bool { return other.id == id }) + 1
