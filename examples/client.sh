@@ -3,7 +3,7 @@
 # curl. Copy this file into your own project, put the binary of petstore beside
 # it, and run "sh client.sh".
 
-PETSTORE=$(dirname "$0")/petstore # the binary
+PETSTORE=./petstore # the binary
 [ -f "$PETSTORE" ] || {
 	echo "there is no $PETSTORE: build petstore first, or change PETSTORE" >&2
 	exit 1
