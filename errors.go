@@ -432,7 +432,6 @@ func parseStandingFault(given *values, operations []string) (*standingFault, err
 	}
 	p := standingParameters{
 		faultParameters: all,
-		Operation:       given.choice("operation", operations),
 		Skip:            given.integer("skip", 0, math.MaxInt64),
 		Times:           given.integer("times", 1, math.MaxInt64),
 	}
@@ -443,6 +442,7 @@ func parseStandingFault(given *values, operations []string) (*standingFault, err
 		}
 		p.Times = int64(len(faults))
 	}
+	p.Operation = given.choice("operation", operations)
 	if given.err != nil {
 		return nil, given.err
 	}
