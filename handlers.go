@@ -46,18 +46,15 @@ func newService(key string, seed *store, stopping <-chan struct{}, log *slog.Log
 type route struct {
 	pattern    string      // of http.ServeMux: a method and a path; GET includes HEAD
 	operation  string      // the name of the operation in api/openapi.json, if it has one
-	parameters []string    // of the query
-	own        []string    // more of them, which the contract does not have
+	parameters []string    // of the query; routes adds those of own
+	own        []string    // those that the contract does not have
 	takesBody  bool        // whether a request may have a body; under /v1, it may always have one
 	headers    http.Header // on all answers but that of the fault "html"
 	do         func(*exchange) (answer, error)
 }
 
-// parameterNames returns the names of all parameters of the query.
-func (rt *route) parameterNames() []string { return slices.Concat(rt.parameters, rt.own) }
-
 func routes() []route {
-	return []route{
+	list := []route{
 		{pattern: "GET /v1/pets", operation: "listPets", do: listPets,
 			parameters: []string{"limit", "status"}, own: []string{"after"}},
 		{pattern: "POST /v1/pets", operation: "createPet", do: createPet, takesBody: true},
@@ -80,6 +77,10 @@ func routes() []route {
 		{pattern: "GET /page.js", do: static("text/javascript; charset=utf-8", pageJS), headers: pageHeaders},
 		{pattern: "GET /favicon.ico", do: noIcon},
 	}
+	for i, rt := range list {
+		list[i].parameters = append(rt.parameters, rt.own...)
+	}
+	return list
 }
 
 // faultOperations returns the operations that a standing fault can be for.
@@ -402,14 +403,13 @@ func (x *exchange) parseParameters() error {
 	if err != nil {
 		return badRequest(codeInvalidParameter, "the query is malformed: "+err.Error())
 	}
-	names := x.route.parameterNames()
-	for _, name := range names {
+	for _, name := range x.route.parameters {
 		if n := len(query[name]); n > 1 {
 			return badRequest(codeInvalidParameter, fmt.Sprintf("%s is given %d times; it must be given once", name, n))
 		}
 	}
 	x.query.Values = query
-	unknown := unknownNames(query, names)
+	unknown := unknownNames(query, x.route.parameters)
 	if x.isAdmin {
 		return x.refuseUnknown(unknown)
 	}
@@ -433,8 +433,8 @@ func (x *exchange) refuseUnknown(parameters []string) error {
 	rt := x.route
 	if len(parameters) > 0 {
 		hint := "it takes none"
-		if names := rt.parameterNames(); len(names) > 0 {
-			hint = "it takes " + strings.Join(names, ", ")
+		if len(rt.parameters) > 0 {
+			hint = "it takes " + strings.Join(rt.parameters, ", ")
 		} else if rt.operation == "showFault" {
 			hint = "a fault is set with PUT (curl -X PUT)"
 		}
@@ -520,7 +520,7 @@ func listPets(x *exchange) (answer, error) {
 // parameters of this page, but not the unknown ones.
 func nextPage(x *exchange, id int64) string {
 	link := "<" + x.r.URL.EscapedPath() + "?"
-	for _, name := range x.route.parameterNames() {
+	for _, name := range x.route.parameters {
 		if name != "after" && x.query.Has(name) {
 			link += name + "=" + url.QueryEscape(x.query.Get(name)) + "&"
 		}

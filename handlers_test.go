@@ -2212,7 +2212,7 @@ func TestOpenAPI(t *testing.T) {
 				try(*most+1, 400)
 			}
 		}
-		equal(t, rt.pattern+": the parameters", sorted(names), sorted(rt.parameterNames()))
+		equal(t, rt.pattern+": the parameters", sorted(names), sorted(rt.parameters))
 	}
 	equal(t, "the operations", keys(operations), sorted(routed))
 	equal(t, "FaultOperation", d.Components.Schemas["FaultOperation"].Enum, faultOperations)
