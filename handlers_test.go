@@ -2365,7 +2365,7 @@ func writeTables(t *testing.T) map[string]string {
 
 	head("journal", "member", "value", "meaning")
 	journal := d.Components.Schemas["Journal"]
-	members("journal", "", journal, []string{"waiting", "requests"})
+	members("journal", "", journal, journal.Required)
 	request := d.resolve(d.Components.Schemas["JournalEntry"])
 	members("journal", "requests[].", request, memberNames(reflect.TypeFor[entry]()))
 	members("journal", "meta.", journal.Properties["meta"], memberNames(reflect.TypeFor[journalMeta]()))
