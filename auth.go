@@ -24,8 +24,8 @@ func newKey() string {
 // stay far below the limit for headers.
 const maxKey = 4096
 
-// validateKey returns an error if a header cannot carry the key. The empty key
-// is valid: it stands for a random one.
+// validateKey returns an error if the key is too long, or a header cannot carry it.
+// The empty key is valid: it stands for a random one.
 func validateKey(key string) error {
 	isInvisible := func(c rune) bool { return c <= ' ' || c > '~' }
 	if len(key) > maxKey || strings.ContainsFunc(key, isInvisible) {
@@ -35,20 +35,13 @@ func validateKey(key string) error {
 	return nil
 }
 
-// The WWW-Authenticate header of a 401, for no key and for a wrong one (RFC
-// 6750, section 3).
-const (
-	challenge         = `Bearer realm="petstore"`
-	wrongKeyChallenge = challenge + `, error="invalid_token"`
-)
-
 // requireKey returns the Error of a 401 unless the request has the key as its
-// Bearer credential (contract, section 5).
+// Bearer credential (contract, section 5; RFC 6750, section 3).
 func requireKey(key string, r *http.Request) error {
 	given := bearerToken(r)
 	if given == "" {
 		return newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>").
-			with("WWW-Authenticate", challenge)
+			with("WWW-Authenticate", `Bearer realm="petstore"`)
 	}
 	// The time that the comparison takes does not depend on how much of the key is
 	// right.
@@ -61,7 +54,7 @@ func requireKey(key string, r *http.Request) error {
 // invalidToken returns the Error of a 401 for a wrong key.
 func invalidToken(message string) Error {
 	e := Error{Code: codeInvalidToken, Message: message, Status: 401}
-	return e.with("WWW-Authenticate", wrongKeyChallenge)
+	return e.with("WWW-Authenticate", `Bearer realm="petstore", error="invalid_token"`)
 }
 
 // bearerToken returns the Bearer credential of a request, or "" if it does not
@@ -95,7 +88,7 @@ func allowOrigins(h http.Header, r *http.Request) {
 func allowPreflight(h http.Header) {
 	// No path has PATCH. It is allowed so that a page that sends it gets a 405.
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
-	// * covers all headers but Authorization.
+	// * covers all headers but Authorization. Older browsers do not know it.
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Prefer, Petstore-Observer, *")
 	h.Set("Access-Control-Max-Age", "600") // seconds
 }

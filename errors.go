@@ -20,23 +20,19 @@ import (
 	"time"
 )
 
-// Error is the body of every response that reports a failure (contract, sections
-// 2 and 7), except for the page of the fault "html".
+// Error is the body of a response that reports a failure (contract, sections 2 and
+// 7).
 type Error struct {
-	// Code is the kind of failure, for programs: one of the constants below, or
-	// else the text of the status in snake_case, such as "not_found".
-	Code string `json:"code"`
-	// Message is for people. It says what was wrong and what is allowed.
-	Message string `json:"message"`
-	// Status is the HTTP status of the response, from 400 to 599.
-	Status int `json:"status"`
+	Code    string `json:"code"`    // one of the constants below, or made by newError
+	Message string `json:"message"` // for people
+	Status  int    `json:"status"`  // the HTTP status of the response
 
 	header http.Header // of the response
 }
 
 func (e Error) Error() string { return e.Message }
 
-// with returns a copy of e whose response has another header.
+// with returns a copy of e whose response has one more header.
 func (e Error) with(name, value string) Error {
 	header := http.Header{}
 	maps.Copy(header, e.header)
@@ -134,7 +130,7 @@ func (f *firstError) keep(err error) {
 type fault struct {
 	faultParameters
 	status   int                    // Code, if it is a status, or 0
-	perform  func(*exchange) answer // what Code does in place of exchange.perform; nil without a code
+	instead  func(*exchange) answer // what Code does in place of exchange.perform; nil without a code
 	standing *standingFault         // where the fault comes from; nil for Prefer
 }
 
@@ -179,13 +175,12 @@ const (
 )
 
 // faultCodes lists the codes that are not a status. What a client gets is described
-// in api/openapi.json. Each performs the request in place of exchange.perform, which
-// it calls if the operation is to be performed. A code that waits does so in
-// answer.sendBody, with hold: the request has been recorded then. The WriteTimeout of
-// the server must allow for that.
+// in api/openapi.json. The function of a code calls exchange.perform if the operation
+// is to be performed. A code that waits does so in answer.sendBody, with hold: the
+// request has been recorded then. The WriteTimeout of the server must allow for that.
 var faultCodes = []struct {
 	code    string
-	perform func(*exchange) answer
+	instead func(*exchange) answer
 }{
 	{"ok", (*exchange).perform},
 	{"hangup", func(*exchange) answer { return answer{} }},
@@ -212,12 +207,12 @@ var faultCodes = []struct {
 	}},
 }
 
-// performHalf performs the operation. No answer is sent if it cannot be halved,
-// because its body is too short or, as for HEAD, not sent.
+// performHalf performs the operation. To a HEAD, no answer is sent, as there is no
+// body to halve.
 func performHalf(x *exchange, sendBody func(*exchange, []byte)) answer {
 	a := x.perform()
 	a.sendBody = sendBody
-	if x.r.Method == "HEAD" || len(a.body) < 2 {
+	if x.r.Method == "HEAD" {
 		a.status = 0
 	}
 	return a
@@ -270,8 +265,11 @@ func drip(x *exchange, body []byte) {
 // hold sleeps for d on behalf of the fault. A standing fault counts the requests
 // that it holds, and releases them when it ends.
 func (x *exchange) hold(d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
 	standing := x.fault.standing
-	if d == 0 || standing == nil {
+	if standing == nil {
 		return x.sleep(d, nil)
 	}
 	standing.addHeld(1)
@@ -293,9 +291,7 @@ func resetConnection(x *exchange, _ []byte) {
 	if err != nil {
 		return // the connection is closed in the usual way
 	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		tcp.SetLinger(0) // discards unsent data, and makes Close send a RST
-	}
+	conn.(*net.TCPConn).SetLinger(0) // discards unsent data, and makes Close send a RST
 	conn.Close()
 }
 
@@ -338,8 +334,8 @@ func parsePrefer(lines []string) (f *fault, ignored []string, err error) {
 	if !asksForFault(given) {
 		return nil, ignored, nil
 	}
-	_, faults := parseFaults(given)
-	return &faults[0], ignored, given.err // the only one, as the code is not a list
+	_, faults := parseFaults(given) // one fault, as the code is not a list
+	return &faults[0], ignored, given.err
 }
 
 // asksForFault reports whether the parameters ask for a fault at all.
@@ -364,7 +360,7 @@ func parseFaults(given *values) (all faultParameters, faults []fault) {
 		f.Code = code
 		if given.Has("code") {
 			var err error
-			f.status, f.perform, err = parseCode(code)
+			f.status, f.instead, err = parseCode(code)
 			given.keep(err)
 		}
 		if f.status == 0 {
@@ -376,11 +372,11 @@ func parseFaults(given *values) (all faultParameters, faults []fault) {
 }
 
 // parseCode returns what a code does. The status is 0 if the code is not one.
-func parseCode(code string) (status int, perform func(*exchange) answer, err error) {
+func parseCode(code string) (status int, instead func(*exchange) answer, err error) {
 	var codes []string
 	for _, known := range faultCodes {
 		if known.code == code {
-			return 0, known.perform, nil
+			return 0, known.instead, nil
 		}
 		codes = append(codes, known.code)
 	}

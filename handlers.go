@@ -47,8 +47,8 @@ type route struct {
 	pattern    string      // of http.ServeMux: a method and a path; GET includes HEAD
 	operation  string      // the name of the operation in api/openapi.json, if it has one
 	parameters []string    // of the query; routes adds those of own
-	own        []string    // those that the contract does not have
-	takesBody  bool        // whether a request may have a body; under /v1, it may always have one
+	own        []string    // under /v1: those that the contract does not have
+	takesBody  bool        // under /__admin: whether a request may have a body
 	headers    http.Header // on all answers but that of the fault "html"
 	do         func(*exchange) (answer, error)
 }
@@ -57,17 +57,17 @@ func routes() []route {
 	list := []route{
 		{pattern: "GET /v1/pets", operation: "listPets", do: listPets,
 			parameters: []string{"limit", "status"}, own: []string{"after"}},
-		{pattern: "POST /v1/pets", operation: "createPet", do: createPet, takesBody: true},
+		{pattern: "POST /v1/pets", operation: "createPet", do: createPet},
 		{pattern: "GET /v1/pets/{petId}", operation: "getPet", do: getPet, headers: deprecation},
 		{pattern: "GET /v1/store/orders", do: listOrders},
 
 		{pattern: "POST /__admin/reset", operation: "reset", do: reset, takesBody: true},
 		{pattern: "GET /__admin/fault", operation: "showFault", do: showFault},
 		{pattern: "PUT /__admin/fault", operation: "setFault", do: setFault,
-			own: memberNames(reflect.TypeFor[standingParameters]())},
+			parameters: memberNames(reflect.TypeFor[standingParameters]())},
 		{pattern: "DELETE /__admin/fault", operation: "clearFault", do: clearFault},
 		{pattern: "GET /__admin/requests", operation: "showJournal", do: showJournal,
-			own: []string{"after", "total"}},
+			parameters: []string{"after", "total"}},
 		{pattern: "DELETE /__admin/requests", operation: "clearJournal", do: clearJournal},
 
 		{pattern: "GET /healthz", do: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
@@ -243,9 +243,9 @@ func (s *service) handle(rt route) http.HandlerFunc {
 	}
 }
 
-// serve checks the key, reads the body, and performs the operation, or does what
-// the fault does in place of it. If the client leaves during a delay before the
-// operation, the pets are unchanged, but the fault has counted the request.
+// serve checks the key, reads the body, and performs the operation, or does what the
+// fault does in place of it. If the client leaves during a delay before that, nothing
+// is performed, but the fault has counted the request.
 func (x *exchange) serve() answer {
 	if x.isV1 || x.isAdmin {
 		if err := requireKey(x.service.key, x.r); err != nil {
@@ -270,9 +270,9 @@ func (x *exchange) serve() answer {
 	if err := x.hold(delay); err != nil {
 		return x.failure(err)
 	}
-	perform := x.fault.perform
-	if perform == nil {
-		perform = (*exchange).perform
+	perform := (*exchange).perform
+	if x.fault.instead != nil {
+		perform = x.fault.instead
 	}
 	a := perform(x)
 	if err := x.hold(answerDelay); err != nil {
@@ -377,9 +377,6 @@ func bodyTooLarge() Error {
 // the connection or its sending half. It returns errClientLeft in the last case,
 // and nil otherwise. A nil released is never closed.
 func (x *exchange) sleep(d time.Duration, released <-chan struct{}) error {
-	if d == 0 {
-		return nil
-	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -649,10 +646,7 @@ func clearFault(x *exchange) (answer, error) {
 }
 
 // showJournal answers with the requests in the journal whose ids are above the
-// parameter after, and with the requests that wait, one request a line. With the
-// parameter total, it first waits until that many requests have been recorded,
-// for up to maxWait. The answer may have fewer, if that or the world ends first,
-// or the journal is cleared.
+// parameter after, and with the requests that wait, one request a line.
 func showJournal(x *exchange) (answer, error) {
 	after := x.query.integer("after", 0, math.MaxInt64)
 	total := x.query.integer("total", 0, math.MaxInt64)
@@ -671,7 +665,9 @@ func showJournal(x *exchange) (answer, error) {
 	return answer{status: 200, contentType: "application/json", body: body}, nil
 }
 
-// awaitTotal waits as showJournal describes.
+// awaitTotal waits until this many requests have been recorded, the journal is
+// cleared, maxWait has passed since the request has arrived, or sleep ends for one of
+// its own reasons.
 func awaitTotal(x *exchange, total int64) error {
 	meta, changed := x.world.journal.watch()
 	since := meta.Since
@@ -743,18 +739,19 @@ func (x *exchange) newReceived() *received {
 	if x.r.TransferEncoding != nil {
 		h["Transfer-Encoding"] = x.r.TransferEncoding
 	}
-	received := &received{
+	var applied *faultParameters
+	if p := x.fault.faultParameters; p != (faultParameters{}) {
+		applied = &p
+	}
+	return &received{
 		Time:      timestamp{x.arrived},
 		Method:    x.r.Method,
 		URL:       x.r.RequestURI,
 		Operation: x.route.operation,
 		Headers:   headers(h),
 		Body:      string(x.body),
+		Fault:     applied,
 	}
-	if applied := x.fault.faultParameters; applied != (faultParameters{}) {
-		received.Fault = &applied
-	}
-	return received
 }
 
 func (x *exchange) record(a answer) {
@@ -777,7 +774,7 @@ func (x *exchange) record(a answer) {
 // /__admin, on one line.
 func (x *exchange) logRequest(a answer) {
 	mayChange := x.isAdmin && x.r.Method != "GET" && x.r.Method != "HEAD"
-	if x.received == nil && !mayChange || !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
+	if !x.isRecorded() && !mayChange || !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return
 	}
 	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", a.status}

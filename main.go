@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"runtime"
@@ -146,12 +147,12 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
 		"for example because the test that started it has ended")
 	flags.BoolVar(&opts.log, "log", false, "log the address of the page, every recorded request,\n"+
-		"and every POST, PUT and DELETE under /__admin")
+		"and every request under /__admin but GET and HEAD")
 	flags.BoolVar(&opts.version, "version", false, "print the versions of the interface and of this build, and exit")
 
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(stderr, helpText)
+			fmt.Fprintf(stderr, helpText, maxKey)
 			flags.SetOutput(stderr)
 			flags.PrintDefaults()
 		}
@@ -176,7 +177,7 @@ Usage: petstore [flags]
 
 Environment:
   PETSTORE_API_KEY
-    	the API key that clients must send, 1 to 4096 visible ASCII characters;
+    	the API key that clients must send, 1 to %d visible ASCII characters;
     	if it is empty or not set, a random key is used and shown on standard error
 
 Flags:
@@ -202,7 +203,7 @@ func rootURL(addr net.Addr) string {
 	if tcp.IP.IsUnspecified() {
 		return fmt.Sprintf("http://127.0.0.1:%d", tcp.Port)
 	}
-	return "http://" + tcp.String()
+	return (&url.URL{Scheme: "http", Host: tcp.String()}).String() // which escapes a zone
 }
 
 // serveUntil serves s on ln, and prints its base URL. It returns nil once ctx is

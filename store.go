@@ -68,8 +68,7 @@ type object struct {
 }
 
 // parseObject parses the JSON object of a pet. The last of several members with
-// the same name wins, as in encoding/json. Error messages call the text by the name
-// in what.
+// the same name wins, as in encoding/json. In error messages, what names the text.
 func parseObject(what string, text []byte) (*object, error) {
 	if !utf8.Valid(text) {
 		return nil, badRequest(codeInvalidBody, what+" is not valid UTF-8")
@@ -79,38 +78,34 @@ func parseObject(what string, text []byte) (*object, error) {
 	return o, err
 }
 
-// take removes a member and returns its JSON, or keeps an error if the object
-// does not have it. allowed describes the valid values.
-func (o *object) take(name, allowed string) (value json.RawMessage, ok bool) {
-	value, ok = o.members[name]
-	if !ok {
+// take removes a member and returns its JSON. If there is none, it keeps an error
+// that says what is allowed, and returns nil.
+func (o *object) take(name, allowed string) json.RawMessage {
+	value := o.members[name]
+	if value == nil {
 		o.keep(invalidJSON(name, "missing", allowed))
 	}
 	delete(o.members, name)
-	return value, ok
+	return value
 }
 
 // text returns a member that must be a JSON string.
-func (o *object) text(name, allowed string) string {
-	value, ok := o.take(name, allowed)
-	if !ok {
-		return ""
-	}
-	if value[0] != '"' {
-		o.keep(invalidJSON(name, string(value), allowed))
-		return ""
-	}
+func (o *object) text(name string) string {
+	value := o.take(name, "a string")
 	var text string
-	o.keep(json.Unmarshal(value, &text))
+	err := json.Unmarshal(value, &text)
+	if err != nil || value[0] != '"' { // null is no error
+		o.keep(invalidJSON(name, string(value), "a string"))
+	}
 	return text
 }
 
 // choice returns a member that must be one of the allowed words.
 func (o *object) choice(name string, allowed []string) string {
-	value, ok := o.take(name, orList(allowed))
+	value := o.take(name, orList(allowed))
 	var word string
 	json.Unmarshal(value, &word) // what is not a string is not one of the words
-	if ok && !slices.Contains(allowed, word) {
+	if !slices.Contains(allowed, word) {
 		o.keep(invalidJSON(name, string(value), orList(allowed)))
 	}
 	return word
@@ -118,10 +113,7 @@ func (o *object) choice(name string, allowed []string) string {
 
 // integer returns a member that must be an integer.
 func (o *object) integer(name string, least, most int64) int64 {
-	value, ok := o.take(name, "an integer")
-	if !ok {
-		return 0
-	}
+	value := o.take(name, "an integer")
 	n, err := parseInteger(invalidJSON, name, string(value), least, most)
 	o.keep(err)
 	return n
@@ -131,7 +123,7 @@ func (o *object) integer(name string, least, most int64) int64 {
 // the unknown members in the object.
 func parsePet(o *object) NewPet {
 	p := NewPet{
-		Name:       o.text("name", "a string"),
+		Name:       o.text("name"),
 		CategoryID: o.integer("categoryId", math.MinInt64, math.MaxInt64),
 	}
 	if o.members["status"] != nil {
@@ -140,8 +132,8 @@ func parsePet(o *object) NewPet {
 	return p
 }
 
-// parseJSON parses text into v. Error messages call the text by the name in what,
-// and say with allowed which JSON it must be.
+// parseJSON parses text into v. In error messages, what names the text, and allowed
+// says which JSON it must be.
 func parseJSON(what string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
 	trimmed := bytes.TrimSpace(text)
@@ -359,7 +351,7 @@ const (
 
 // estimate returns the memory that the entry takes, in bytes.
 func (e *entry) estimate() int {
-	const each = 100 // what a value of a header, or a name, needs besides its text
+	const each = 100 // what a value of a header, or a name in Ignored, needs besides its text
 	size := len(e.Method) + len(e.URL) + len(e.Operation) + len(e.Body) + len(e.Answer) + len(e.Error)
 	for _, h := range []headers{e.Headers, e.AnswerHeaders} {
 		for name, values := range h {
@@ -404,12 +396,8 @@ func (h headers) MarshalJSON() ([]byte, error) {
 
 // journalMeta says what a journal counts.
 type journalMeta struct {
-	// Total is the number of requests since the journal was cleared, including
-	// those that it no longer has.
-	Total int64 `json:"total"`
-	// Since is when ids began at 1: at the start of the service, a reset, or when
-	// the journal was cleared. It has nanoseconds, to tell clears apart.
-	Since time.Time `json:"since"`
+	Total int64     `json:"total"`
+	Since time.Time `json:"since"` // to the nanosecond, to tell clears apart
 }
 
 // journal holds the last requests, and those that wait to be recorded. It is safe
