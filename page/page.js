@@ -1,8 +1,10 @@
 // This script shows what the journal and the standing fault of the service say, sets faults, and
-// is a client itself. All that it knows is in state. The function update changes it, and draws
-// what has changed. Clients can send any text, so text is never set as HTML.
+// is a client itself. What can be asked of the service, and what that means, is in openapi.json.
+// The function update changes the state, and draws what has changed. Clients can send any text,
+// so text is never set as HTML.
 
 const readingInterval = 500; // milliseconds
+const walkingInterval = 50; // milliseconds, while there are more pets to read
 const timeLimit = 5000; // milliseconds for a request of the page
 const maxRequests = 1000; // as many as the service keeps
 const maxPets = 100; // and no more on a page of listPets
@@ -10,33 +12,12 @@ const maxAnswer = 1000; // bytes of an answer that the journal has
 const maxSending = 2; // requests of the page that wait, as a browser has six connections
 const maxLine = 1000; // bytes of a line for a shell; a terminal keeps 4,095
 
-// What parameters of a fault ask for, whatever the client does.
-const meanings = {
-  status: "Instead of the operation, an error with this status is sent.",
-  delay: "Before the operation, the request waits for up to this long.",
-  "answer-delay": "Before the answer, the request waits for up to this long.",
-};
-
-// The faults that have a button.
+// The faults that have a button of their own.
 const presets = [
-  { delay: "3", label: "Slow by 3 s", when: "before", meaning: meanings.delay },
-  { delay: "30", label: "Hold", when: "before", meaning: meanings.delay },
-  { code: "503", label: "503", when: "instead", meaning: meanings.status },
-  { code: "429", label: "429", when: "instead", meaning: meanings.status },
-  { code: "hangup", label: "Hang up", when: "instead",
-    meaning: "Instead of the operation, the connection is closed." },
-  { code: "rst", label: "TCP reset", when: "instead",
-    meaning: "Instead of the operation, the connection is reset (TCP RST)." },
-  { code: "lost", label: "Answer lost", when: "after",
-    meaning: "After the operation, the connection is closed without an answer." },
-  { code: "truncate", label: "Answer cut", when: "after",
-    meaning: "After the operation, half of the body is sent, and the connection is closed." },
-  { code: "stall", label: "Answer stalls", when: "after",
-    meaning: "After the operation, half of the body is sent, and nothing more for up to 30 s." },
-  { code: "drip", label: "Slow body", when: "after",
-    meaning: "After the operation, the body is sent in up to ten pieces, one a second." },
-  { code: "html", label: "HTML", when: "after",
-    meaning: "After the operation, a 502 with an HTML page is sent." },
+  { label: "503", fault: { code: "503" } },
+  { label: "429", fault: { code: "429" } },
+  { label: "Slow by 3 s", fault: { delay: "3" } },
+  { label: "Hold", fault: { delay: "30" } },
 ];
 
 // What the page sends as a client: a listing, or a pet with one of these names.
@@ -48,11 +29,12 @@ const page = Object.fromEntries(
   [...document.querySelectorAll("[id]")].map((element) => [element.id, element]),
 );
 const rows = new WeakMap();
+let rowsMade = 0;
 
 // State.
 
-// What the page knows of a service that it has not asked yet.
-const unknown = {
+// What is known of a service that has not answered yet.
+const nothingKnown = {
   trouble: "", // why nothing is known at the moment
   since: "", // when the ids of the journal began, or "" before the first answer
   total: 0, // how many requests the journal had since
@@ -61,34 +43,36 @@ const unknown = {
   waiting: [], // those that have no answer yet
   waited: new Map(), // for how many seconds each of them has waited
   selected: null, // the request in the pane
+  closed: null, // the one that was in the pane when it was closed
   pets: [], // the last ones, in ascending order of id
   hasMorePets: false, // whether there are more to read
   refusal: "", // why the service has refused a fault
 };
 
 const state = {
-  ...unknown,
+  ...nothingKnown,
+  description: null, // what readDescription returns, or null before
   key: null, // the API key, or "" while the page asks for it
   keyError: "", // why it asks
   filter: "",
-  visible: [], // the requests, and then those that wait, with the words of the filter
+  visible: [], // the requests that have the words of the filter, in the order of their arrival
   followsEnd: true, // whether the list scrolls to new requests
   sending: 0, // how many requests of the page wait
+  isRepetition: false, // whether the next one is to be selected when it has its answer
   notice: "", // the last news for the reader
-  reading: Promise.resolve(), // settled when all readings have ended
-  nextReading: 0, // the timer of the next one
 };
 
 // views are the functions that draw, each with the names of the state that it shows.
 const views = [
+  { draw: drawChoices, shows: ["description"] },
   { draw: drawFrame, shows: ["key", "keyError"] },
   { draw: drawSign, shows: ["fault", "since", "trouble"] },
   { draw: drawList, shows: ["visible"] },
-  { draw: drawCount, shows: ["visible", "since", "total"] },
+  { draw: drawCount, shows: ["visible", "since", "total", "filter"] },
   { draw: drawPane, shows: ["selected"] },
   { draw: drawWaited, shows: ["waited", "visible", "selected"] },
   { draw: drawSelection, shows: ["visible", "selected"] },
-  { draw: drawPets, shows: ["pets"] },
+  { draw: drawPets, shows: ["pets", "since", "hasMorePets"] },
   { draw: drawTexts, shows: ["refusal", "notice"] },
 ];
 
@@ -97,7 +81,8 @@ function update(changes) {
   const changed = new Set(Object.keys(changes).filter((name) => changes[name] !== state[name]));
   Object.assign(state, changes);
   if (["requests", "waiting", "filter"].some((name) => changed.has(name))) {
-    state.visible = [...state.requests, ...state.waiting].filter(isVisible);
+    const all = [...state.requests, ...state.waiting];
+    state.visible = all.filter(isVisible).sort((a, b) => (a.time < b.time ? -1 : a.time > b.time));
     changed.add("visible");
   }
   const isStale = ({ shows }) => shows.some((name) => changed.has(name));
@@ -131,26 +116,45 @@ async function call(method, path) {
   return text;
 }
 
-function parse(text) {
+function parse(text, reviver) {
   try {
-    return Object(JSON.parse(text));
+    return Object(JSON.parse(text, reviver));
   } catch {
     throw failure(notPetstore, 0);
   }
 }
 
+// readDescription returns what the page uses of openapi.json, or throws an error if that is not
+// there. A path with a server of its own is not one of the API.
+async function readDescription() {
+  const text = await call("GET", "/openapi.json");
+  const { paths, components } = parse(text.replaceAll("`", "")); // which are around code
+  const { schemas } = components;
+  const ofAPI = Object.values(paths).filter(({ servers }) => !servers);
+  const operations = ofAPI.flatMap(Object.values).map(({ operationId }) => operationId);
+  return {
+    operations: operations.filter(Boolean),
+    codes: [...schemas.FaultCode.oneOf],
+    parameters: [...paths["/__admin/fault"].put.parameters],
+    counters: Object.assign({}, ...schemas.Fault.allOf.map(({ properties }) => properties)),
+    members: ["id", ...Object.keys(schemas.NewPet.properties)],
+  };
+}
+
+let reading = Promise.resolve(); // settled when all readings have ended
+let nextReading = 0; // the timer of the next one
+
 // read reads what is new, after a reading under way, and again after a while.
 function read() {
-  const reading = state.reading.then(async () => {
-    clearTimeout(state.nextReading);
+  reading = reading.then(async () => {
+    clearTimeout(nextReading);
     const { key } = state;
     if (key) {
       await readNews().catch((problem) => report(problem, key));
-      const pause = state.hasMorePets && !state.trouble ? 0 : readingInterval;
-      update({ nextReading: setTimeout(read, pause) });
+      const hasMore = state.hasMorePets && !state.trouble;
+      nextReading = setTimeout(read, hasMore ? walkingInterval : readingInterval);
     }
   });
-  update({ reading });
 }
 
 // report tells why a request with this key has failed. The reader may have entered another one.
@@ -168,6 +172,7 @@ function report(problem, key) {
 async function readNews() {
   const { key, since: known } = state;
   const readJournal = async (id) => parse(await call("GET", `/__admin/requests?after=${id}`));
+  const description = state.description ?? (await readDescription());
   const fault = parse(await call("GET", "/__admin/fault"));
   let journal = await readJournal(state.requests.at(-1)?.id ?? 0);
   const isAnew = journal.meta.since !== known;
@@ -175,7 +180,7 @@ async function readNews() {
     journal = await readJournal(0);
   }
   const { total, since } = journal.meta;
-  const pets = await readPets(isAnew, total !== state.total);
+  const pets = await readPets(isAnew);
   if (key !== state.key || known !== state.since) {
     return; // the reader has entered a key
   }
@@ -183,37 +188,50 @@ async function readNews() {
   const news = journal.requests.map(withText);
   const requests = [...(isAnew ? [] : state.requests), ...news].slice(-maxRequests);
   update({
+    description,
     trouble: "",
     refusal: state.trouble ? "" : state.refusal,
-    fault: keep(state.fault, fault),
+    fault: newIfOther(state.fault, fault),
     since,
     total,
     requests: isAnew || news.length > 0 ? requests : state.requests,
     ...pets,
-    ...readWaiting(journal.waiting, news),
-    notice: isAnew ? "" : state.notice,
+    ...matchWaiting(journal.waiting, news),
+    ...(isAnew ? { selected: null, closed: null } : {}),
+    notice: isAnew || news.some(isOfOthers) ? "" : state.notice,
   });
+  const own = news.findLast((request) => !isOfOthers(request));
+  if (state.isRepetition && own) {
+    update({ isRepetition: false, selected: state.selected && own });
+  }
 }
 
-// keep returns what was known if the news are equal, so that nothing is drawn again.
-function keep(known, news) {
+function isOfOthers({ headers }) {
+  return headers["User-Agent"] !== navigator.userAgent;
+}
+
+// newIfOther returns the news, or what was known if they are equal, and need not be drawn again.
+function newIfOther(known, news) {
   return JSON.stringify(known) === JSON.stringify(news) ? known : news;
 }
 
-// readPets returns the changes of the pets. New requests may have removed some that are shown.
-async function readPets(isAnew, hasNewRequests) {
+// readPets reads the next page of pets and returns the changes. Pages are in ascending order of
+// id, in which pets are also added. Between resets, no pet is changed or removed.
+async function readPets(isAnew) {
   const known = isAnew ? [] : state.pets;
-  const isAgain = hasNewRequests && !state.hasMorePets && known.length > 0;
-  const after = isAgain ? BigInt(known[0].id) - 1n : (known.at(-1)?.id ?? 0);
-  const text = await call("GET", `/v1/pets?limit=${maxPets}&after=${after}`);
-  const news = parse(text.replace(/"id":(\d+)/g, '"id":"$1"')); // numbers are exact to 2^53
-  const pets = isAgain ? news : [...known, ...news].slice(-maxPets);
-  return { pets: keep(state.pets, pets), hasMorePets: news.length === maxPets };
+  const path = `/v1/pets?limit=${maxPets}&after=${known.at(-1)?.id ?? 0}`;
+  const news = parse(await call("GET", path), textOfNumber); // as numbers are exact to 2^53
+  const pets = newIfOther(state.pets, [...known, ...news].slice(-maxPets));
+  return { pets, hasMorePets: news.length === maxPets };
 }
 
-// readWaiting returns the changes of the requests that wait. They have no id, so the page knows
+function textOfNumber(name, value, { source }) {
+  return typeof value === "number" ? source : value;
+}
+
+// matchWaiting returns the changes of the requests that wait. They have no id, so the page knows
 // them by what was sent. A selected one stays selected when it has its answer.
-function readWaiting(given, news) {
+function matchWaiting(given, news) {
   const known = [...state.waiting];
   const waited = new Map();
   for (const one of given) {
@@ -224,16 +242,13 @@ function readWaiting(given, news) {
   const { selected } = state;
   const hasEnded = known.includes(selected);
   const ended = news.find((one) => hasEnded && sentText(one) === sentText(selected));
-  return {
-    waiting: keep(state.waiting, [...waited.keys()]),
-    waited,
-    selected: hasEnded ? (ended ?? null) : selected,
-  };
+  const waiting = newIfOther(state.waiting, [...waited.keys()]);
+  return { waiting, waited, selected: hasEnded ? (ended ?? null) : selected };
 }
 
 // Actions.
 
-// act changes something. It returns whether that was done, or else shows why it was not.
+// act changes something, or shows why that was not done.
 async function act(method, path) {
   const { key } = state;
   update({ notice: "", refusal: "" });
@@ -245,30 +260,24 @@ async function act(method, path) {
     report(problem, key);
   }
   read();
-  return !problem;
 }
 
 // setFault sets a fault. What is empty is not given.
 function setFault(parameters) {
   const given = Object.entries(parameters).filter(([, value]) => value);
-  return act("PUT", `/__admin/fault?${new URLSearchParams(given)}`);
+  act("PUT", `/__admin/fault?${new URLSearchParams(given)}`);
 }
 
 // send sends a request as a client: it is recorded, and faults are applied to it.
-async function send({ method, url, headers, body }) {
+async function send(request, isRepetition = false) {
   if (state.sending === maxSending) {
     update({ notice: `Not sent: ${maxSending} requests of this page still wait.` });
     return;
   }
-  update({ sending: state.sending + 1, notice: "" });
-  let result = "cannot send this request";
+  update({ sending: state.sending + 1, notice: "", followsEnd: true, isRepetition });
+  let result = "got no answer";
   try {
-    const bytes = body ? new TextEncoder().encode(body) : null; // a text would be given a type
-    const given = { method, headers: clientHeaders(headers), body: bytes };
-    const init = { ...given, cache: "no-store", credentials: "omit" };
-    const request = new Request(location.origin + url, init);
-    result = "got no answer";
-    const response = await fetch(request);
+    const response = await fetch(requestOf(request));
     result = `got ${response.status}, and not the whole body`;
     await response.text();
     result = `got ${response.status}`;
@@ -301,7 +310,7 @@ async function copy() {
 function useKey(text, keyError = "") {
   const key = text.replace(/[^!-~]/g, ""); // as no key has other characters
   sessionStorage.apiKey = key;
-  update({ ...unknown, key, keyError, notice: "" });
+  update({ ...nothingKnown, key, keyError, notice: "" });
   read();
 }
 
@@ -326,10 +335,16 @@ function sentText({ time, method, url, operation, headers, body, fault }) {
 
 // withText returns a request with the text that the filter searches.
 function withText(request) {
-  const { method, url, operation, headers, body, error, ignored, answer, answerHeaders } = request;
+  const { method, url, operation, headers, body, error, answer, answerHeaders } = request;
   const texts = [method, url, operation, outcomeOf(request), faultText(request.fault), error];
-  texts.push(ignored, body, answer, ...linesOf(headers), ...linesOf(answerHeaders));
-  return { ...request, text: texts.join("\n").toLowerCase() };
+  const notes = [notesOf(request), headers, answerHeaders].flatMap((values) => linesOf(values));
+  return { ...request, text: [...texts, body, answer, ...notes].join("\n").toLowerCase() };
+}
+
+// notesOf returns what the journal remarks on a request.
+function notesOf({ ignored, beyond }) {
+  const notes = Object.entries({ ignored, beyond }).filter(([, names]) => names);
+  return Object.fromEntries(notes.map(([name, names]) => [name, names.join(", ")]));
 }
 
 function isVisible({ text }) {
@@ -345,35 +360,56 @@ function faultText(fault) {
   return linesOf(fault, "=").join(" ");
 }
 
-function outcomeOf({ status }) {
-  return status === undefined ? "waiting" : String(status || "no answer");
+function outcomeOf(request) {
+  const { status, seconds } = request;
+  const waited = Math.floor(state.waited.get(request) ?? seconds);
+  return status === undefined ? `waiting ${waited} s` : String(status || "no answer");
 }
 
 // outcomeClass returns the class that gives an outcome its colour.
 function outcomeClass({ status = -1 }) {
-  return status < 0 ? "waits" : status === 0 ? "failed" : status < 400 ? "succeeded" : "refused";
+  return status < 0 ? "waits" : status === 0 ? "error" : status < 400 ? "succeeded" : "refused";
 }
 
-// secondsOf returns the time until the answer was ready, unless its body was then sent slowly.
+// secondsOf returns the time until the answer was ready. Its body may then have been sent slowly.
 function secondsOf({ method, seconds, status, fault }) {
   const isSlow = method !== "HEAD" && ["stall", "drip"].includes(fault?.code);
-  return status === undefined || isSlow ? undefined : seconds.toFixed(3);
+  return status === undefined ? undefined : `${isSlow ? "> " : ""}${seconds.toFixed(3)}`;
 }
 
-// presetOf returns the preset of a code. Every status means the same.
-function presetOf(code) {
-  const known = presets.find((preset) => preset.code === code);
-  return known ?? { label: code, meaning: /^\d+$/.test(code) ? meanings.status : "" };
+// clientOf returns the User-Agent of a request, or a short name for that of a browser.
+function clientOf({ "User-Agent": agent = "" }) {
+  const [, name, version] = /^Mozilla.*(Edg|Firefox|Chrome|Version)\/(\d+)/.exec(agent) ?? [];
+  const names = { Edg: "Edge", Version: "Safari" };
+  return name ? `${names[name] ?? name} ${version}` : agent;
 }
 
-// meaningOf says what a fault asks for. A list of codes says it by itself.
-function meaningOf(fault = {}) {
+// entryOf returns what openapi.json says of a code, which is one of a list, or a status.
+function entryOf(code) {
+  const isFor = (entry) => entry.enum?.includes(code) ?? new RegExp(entry.pattern).test(code);
+  return state.description.codes.find(isFor) ?? { title: code, description: "" };
+}
+
+// labelOf returns the title of a code. That of a status is the status itself.
+function labelOf(code) {
+  const { enum: codes, title } = entryOf(code);
+  return codes ? title : code;
+}
+
+// meaningOf says what a fault with a single code does.
+function meaningOf({ code, delay, "answer-delay": answerDelay } = {}) {
+  const ofParameter = (one) => state.description.parameters.find(({ name }) => name === one);
   const parts = [
-    fault.delay > 0 && meanings.delay,
-    fault.code && presetOf(fault.code).meaning,
-    fault["answer-delay"] > 0 && meanings["answer-delay"],
+    delay > 0 && ofParameter("delay"),
+    code && entryOf(code),
+    answerDelay > 0 && ofParameter("answer-delay"),
   ];
-  return parts.filter(Boolean).join(" ");
+  return parts.map((part) => (part ? part.description : "")).join(" ").trim();
+}
+
+// isFailure reports whether a fault does anything. The code ok and a delay of 0 do not.
+function isFailure({ code = "ok", delay, "answer-delay": answerDelay } = {}) {
+  return code.split(",").some((one) => one !== "ok") || delay > 0 || answerDelay > 0;
 }
 
 // indent returns JSON on several lines, with its numbers unrounded, and another text as it is.
@@ -389,8 +425,8 @@ function indent(text) {
 
 // Repetitions of a request.
 
-// What a terminal acts on or does not show, and what stands for a byte that is not UTF-8.
-const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\uFFFD]/gu;
+// What a terminal acts on or nobody sees, and what stands for a byte that is not UTF-8.
+const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\u00AD\u200B\uFEFF\uFFFD]/gu;
 
 // reveal shows unsafe characters as their numbers, but for newlines.
 function reveal(text) {
@@ -398,11 +434,14 @@ function reveal(text) {
   return text.replace(unsafe, (char) => (char === "\n" ? char : number(char)));
 }
 
-// obstacleToSending says why the page cannot send a request again, or returns "". Behind the
+// obstacleToBoth says why a request can neither be sent again nor copied, or returns "". Behind the
 // origin of the page, a target such as @evil.test/ would lead to another host, with the key.
-function obstacleToSending({ method, url, headers, body }) {
+function obstacleToBoth({ method, url, headers, body }) {
   if (!body && (headers["Content-Length"] > 0 || headers["Transfer-Encoding"])) {
     return "The journal does not have its body.";
+  }
+  if (headers.Authorization?.includes("***") && headers.Authorization !== "Bearer ***") {
+    return "The journal does not have its header Authorization.";
   }
   if (!/^\/[^#]*$/.test(url)) {
     return "Its target does not begin with a slash, or has a #.";
@@ -411,12 +450,29 @@ function obstacleToSending({ method, url, headers, body }) {
   return sent.includes("\uFFFD") ? "It has bytes that are not UTF-8." : "";
 }
 
+// obstacleToSending says why a request cannot be sent again, or returns "". A browser normalizes
+// methods and targets, and drops some headers, such as Cookie.
+function obstacleToSending(request) {
+  const obstacle = "A browser cannot send it as it was.";
+  try {
+    const { method, url, headers } = requestOf(request);
+    const isKept = ([name, value]) => /^[ -~]*$/.test(value) && headers.get(name) === value;
+    const isSame = method === request.method && url === location.origin + request.url;
+    return isSame && clientHeaders(request.headers).every(isKept) ? "" : obstacle;
+  } catch {
+    return obstacle;
+  }
+}
+
 // obstacleToCopying says why a request cannot be a line for a shell, or returns "". A terminal
 // acts on control characters, and a shell runs what follows a newline.
 function obstacleToCopying(request) {
   const line = curlLine(request);
   if (line.search(unsafe) >= 0) {
-    return "It has newlines or control characters, so it is no line for a shell.";
+    return "It has newlines or invisible characters, so it is no line for a shell.";
+  }
+  if (request.method === "HEAD" && request.body) {
+    return "curl sends no body with HEAD.";
   }
   const size = new TextEncoder().encode(line).length;
   return size > maxLine ? `A line for a shell would have more than ${maxLine} bytes.` : "";
@@ -431,13 +487,21 @@ const ownHeaders =
 function clientHeaders(headers) {
   const isOwn = (name) => name.startsWith("Sec-") || ownHeaders.split(" ").includes(name);
   const others = Object.entries(headers).filter(([name]) => !isOwn(name));
-  const withKey = (value) => value.replaceAll("***", () => state.key);
-  return others.map(([name, value]) => [name, name === "Authorization" ? withKey(value) : value]);
+  const isKey = (name, value) => name === "Authorization" && value === "Bearer ***";
+  return others.map(([name, value]) => [name, isKey(name, value) ? `Bearer ${state.key}` : value]);
+}
+
+// requestOf returns a request to this service. It throws an error if no browser can send it.
+function requestOf({ method, url, headers, body }) {
+  const bytes = body ? new TextEncoder().encode(body) : null; // a text would be given a type
+  const given = { method, headers: clientHeaders(headers), body: bytes };
+  return new Request(location.origin + url, { ...given, cache: "no-store", credentials: "omit" });
 }
 
 // curlLine returns a line that sends a request to this service, and to no other host.
 function curlLine({ method, url, headers, body }) {
-  const line = ["curl --path-as-is -g -i", method === "HEAD" ? "-I" : `-X ${quote(method)}`];
+  const line = ["curl --noproxy '*' --path-as-is -g -i"];
+  line.push(method === "HEAD" ? "-I" : `-X ${quote(method)}`);
   for (const [name, value] of clientHeaders(headers)) {
     line.push("-H", quote(value ? `${name}: ${value}` : `${name};`)); // curl drops "name:"
   }
@@ -461,8 +525,8 @@ function make(tag, properties, ...content) {
 }
 
 // cut returns an element whose text may be cut. Its title is longer.
-function cut(className, text = "", tag = "span") {
-  const title = reveal(text.slice(0, 1000));
+function cut(className, text = "", tag = "span", whole = text) {
+  const title = reveal(whole.slice(0, 1000));
   const start = text.slice(0, 200).replace(/[\uD800-\uDBFF]$/, ""); // no half of a character
   return make(tag, { className: `cut ${className}`, title }, reveal(start));
 }
@@ -478,14 +542,50 @@ function drawFrame() {
   const { key, keyError } = state;
   const hadFocus = page.keyForm.contains(document.activeElement);
   page.keyForm.hidden = key !== "";
-  page.desk.hidden = page.reset.hidden = key === "";
+  page.desk.hidden = key === "";
   page.keyError.textContent = keyError;
   if (hadFocus || key === "") {
     (key ? page.list : page.keyField).focus();
   }
 }
 
-// signNow returns what the sign says, with a class for the next and the used codes of a list.
+// drawChoices draws what openapi.json offers, once.
+function drawChoices() {
+  const { operations, codes, parameters, members } = state.description;
+  for (const value of operations) {
+    const input = make("input", { type: "radio", name: "operation", value });
+    page.operations.append(make("label", {}, input, make("span", {}, value)));
+  }
+  const words = codes.filter(({ enum: values }) => values?.length === 1 && values[0] !== "ok");
+  page.presetButtons.append(...presets.map(faultButton));
+  page.codeButtons.append(
+    ...words.map(({ title, enum: [code] }) => faultButton({ label: title, fault: { code } })),
+  );
+  page.anotherForm.prepend(...parameters.map(fieldOf));
+  page.petTitles.append(...members.map((name) => cut("", name, "th")));
+}
+
+// faultButton returns a button that sets a fault with the choices, which are then as at the start.
+function faultButton({ label, fault }) {
+  const title = `${faultText(fault)}: ${meaningOf(fault)}`;
+  const button = make("button", { type: "button", title }, label);
+  button.addEventListener("click", () => {
+    const { operation, times } = page.presets.elements;
+    setFault({ ...fault, operation: operation.value, times: times.value });
+    page.presets.reset();
+  });
+  return button;
+}
+
+// fieldOf returns a field for a parameter of a fault, and what it means.
+function fieldOf({ name, description, example = "" }) {
+  const meaning = make("p", { id: `about-${name}`, className: "quiet" }, description);
+  const input = make("input", { name, placeholder: example });
+  input.setAttribute("aria-describedby", meaning.id);
+  return make("div", {}, make("label", {}, name, input), meaning);
+}
+
+// signNow returns what the sign says, with the words "used" and "next" for the codes of a list.
 function signNow() {
   const { trouble, since, fault } = state;
   if (trouble) {
@@ -495,41 +595,44 @@ function signNow() {
   if (matched === undefined) {
     return { kind: "calm", words: since ? [["No fault"]] : [] };
   }
-  const { code, times = Infinity, delay, "answer-delay": answerDelay } = fault;
+  const { code, skip = 0, times = Infinity, delay, "answer-delay": answerDelay } = fault;
   const codes = code?.split(",") ?? [];
   const isList = codes.length > 1;
   if (isList) {
     delete parameters.times; // the number of its codes
   }
   const isUsedUp = applied === times && held === 0;
-  const slow = presets.find((preset) => preset.delay === delay)?.label ?? `Slow by ${delay} s`;
-  const progress = (i) => (i < applied ? "used" : i === applied ? "next" : "");
+  const toSkip = Math.max(0, skip - matched);
+  const slow = presets.find((one) => delay && one.fault.delay === delay)?.label;
+  const progress = (i) => (i < applied ? "used" : i === applied && toSkip === 0 ? "next" : "");
   const words = [
-    isUsedUp ? ["Used up"] : [],
-    delay > 0 ? [slow] : [],
-    ...codes.map((one, i) => [presetOf(one).label, isList ? progress(i) : ""]),
-    answerDelay > 0 ? [`Answer slow by ${answerDelay} s`] : [],
-  ];
+    [delay ? (slow ?? `Slow by ${delay} s`) : ""],
+    ...codes.map((one, i) => [labelOf(one), isList && !isUsedUp ? progress(i) : ""]),
+    [answerDelay ? `Answer slow by ${answerDelay} s` : ""],
+  ].filter(([text]) => text);
   return {
-    kind: isUsedUp ? "over" : "active",
-    words: words.filter(([text]) => text),
-    meaning: isUsedUp ? "" : meaningOf(fault),
+    kind: isUsedUp || !isFailure(fault) ? "idle" : "active",
+    words: isUsedUp ? [[`Used up: ${textOf(words)}`]] : words,
+    meaning: isUsedUp ? "" : meaningOf({ ...fault, code: codes[isList ? applied : 0] }),
     parameters: faultText(parameters),
-    counters: Object.entries({ applied, matched, held, "to come": times - applied }),
+    counters: { applied, matched, held, "to come": times - applied, "to skip": toSkip || Infinity },
   };
 }
 
 function drawSign() {
-  const { kind, words, meaning = "", parameters = "", counters = [] } = signNow();
+  const { kind, words, meaning = "", parameters = "", counters = {} } = signNow();
   page.sign.className = kind;
   page.parameters.textContent = parameters;
   page.meaning.textContent = meaning;
-  const known = counters.filter(([, count]) => count < Infinity);
+  const known = Object.entries(counters).filter(([, count]) => count < Infinity);
   page.counters.replaceChildren(
-    ...known.map(([name, count]) => make("div", {}, make("dt", {}, name), make("dd", {}, count))),
+    ...known.map(([name, count]) => {
+      const title = state.description.counters[name]?.description ?? "";
+      return make("div", { title }, make("dt", {}, name), make("dd", {}, count));
+    }),
   );
   drawHeadline(words);
-  drawEnd(counters.length > 0);
+  drawEnd(known.length > 0);
   document.title = kind === "calm" ? "Petstore" : `${textOf(words)} – Petstore`;
 }
 
@@ -539,12 +642,16 @@ function textOf(words) {
 
 // drawHeadline replaces the words only if they are others, or they would be read aloud again.
 function drawHeadline(words) {
-  if (page.headline.textContent !== textOf(words)) {
-    const parts = words.map(([text]) => make("span", {}, text));
-    page.headline.replaceChildren(...parts.flatMap((part, i) => (i > 0 ? [", ", part] : [part])));
+  const parts = words.flatMap(([text, progress], i) => [
+    i > 0 ? ", " : "",
+    make("span", { className: progress ?? "" }, text),
+    progress ? make("span", { className: "heard" }, ` (${progress})`) : "",
+  ]);
+  const headline = make("p", {}, ...parts);
+  if (page.headline.textContent !== headline.textContent) {
+    page.headline.replaceChildren(...headline.childNodes);
+    page.headline.scrollTop = page.headline.querySelector(".next")?.offsetTop ?? 0;
   }
-  [...page.headline.children].forEach((part, i) => (part.className = words[i][1] ?? ""));
-  page.headline.scrollTop = page.headline.querySelector(".next")?.offsetTop ?? 0;
 }
 
 function drawEnd(isSet) {
@@ -552,7 +659,7 @@ function drawEnd(isSet) {
     page.list.focus(); // as what is hidden loses the focus
   }
   page.end.hidden = !isSet;
-  page.end.textContent = state.fault.held > 0 ? "Release" : "End the fault";
+  page.end.textContent = state.fault.held > 0 ? "End and release" : "End the fault";
 }
 
 // rowOf returns the row of a request, which it makes once.
@@ -564,19 +671,28 @@ function rowOf(request) {
 }
 
 function makeRow(request) {
-  const { time, method, url, headers, body, fault, ignored, error } = request;
+  const { time, method, url, headers, body, status, fault, error } = request;
+  const isFaulty = isFailure(fault);
   const tags = [
-    fault ? cut("tag injected", faultText(fault)) : "",
-    ignored ? cut("tag", `ignored: ${ignored.join(", ")}`) : "",
+    fault ? cut(isFaulty ? "code tag injected" : "code tag", faultText(fault)) : "",
+    ...linesOf(notesOf(request)).map((note) => cut("code tag", note)),
   ];
+  const isSimulated = fault?.code === String(status); // so only the body tells what was sent
+  rowsMade++;
   return make(
     "div",
-    { id: `row-${Math.random()}`, role: "option", className: fault ? "row faulty" : "row" },
+    { id: `row-${rowsMade}`, role: "option", className: isFaulty ? "row faulty" : "row" },
     make("span", { className: "time" }, time.slice(11, 23)),
-    cut("method", method),
+    cut("code method", method),
     make("b", { className: outcomeClass(request) }, outcomeOf(request)),
-    make("span", { className: "what" }, cut("url", url), ...tags, cut("excerpt", error || body)),
-    cut("client", headers["User-Agent"]),
+    make(
+      "span",
+      { className: "what" },
+      cut("code url", url),
+      ...tags,
+      cut("excerpt grow", (!isSimulated && error) || body),
+    ),
+    cut("client", clientOf(headers), "span", headers["User-Agent"]),
     make("span", { className: "pause" }),
     make("span", { className: "seconds" }, secondsOf(request) ?? ""),
   );
@@ -602,27 +718,35 @@ function drawList() {
   }
 }
 
-// pauseBetween returns the seconds between two arrivals, which may have been in the other order.
+// pauseBetween returns the seconds between two arrivals.
 function pauseBetween(before, { time }) {
-  const pause = (Date.parse(time) - Date.parse(before?.time)) / 1000;
-  return before ? `${pause < 0 ? "−" : "+"}${Math.abs(pause).toFixed(3)}` : "";
+  return before ? `+${((Date.parse(time) - Date.parse(before.time)) / 1000).toFixed(3)}` : "";
 }
 
+// drawCount counts the requests that are there. With a filter, the number found is also read aloud.
 function drawCount() {
-  const { visible, requests, waiting, total, since } = state;
+  const { visible, requests, waiting, total, since, filter } = state;
+  const there = requests.length + waiting.length;
   const all = total + waiting.length;
-  const count = !since ? "" : visible.length < all ? `${visible.length} of ${all}` : all;
-  page.count.textContent = waiting.length > 0 ? `${count}, ${waiting.length} waiting` : count;
-  page.noRequests.hidden = !since || requests.length + waiting.length > 0;
+  const ofAll = there < all ? `the last ${numeral(there)} of ${numeral(all)}` : numeral(there);
+  const found = filter ? `${numeral(visible.length)} of ${numeral(there)}` : "";
+  const count = waiting.length > 0 ? `${ofAll}, ${waiting.length} waiting` : ofAll;
+  page.count.textContent = since ? found || count : "";
+  page.found.textContent = found && `${found} requests`;
+  page.noRequests.hidden = !since || there > 0;
+  page.noMatch.hidden = there === 0 || visible.length > 0;
+}
+
+function numeral(number) {
+  return number.toLocaleString("en");
 }
 
 // drawWaited shows for how many seconds requests wait, in their rows and in the pane.
 function drawWaited() {
-  for (const [request, seconds] of state.waited) {
-    const text = `waiting ${Math.floor(seconds)} s`;
-    rowOf(request).querySelector("b").textContent = text;
+  for (const request of state.waiting) {
+    rowOf(request).querySelector("b").textContent = outcomeOf(request);
     if (request === state.selected) {
-      page.result.firstChild.textContent = text;
+      page.result.firstChild.textContent = outcomeOf(request);
     }
   }
 }
@@ -638,75 +762,74 @@ function drawSelection() {
 
 function drawPane() {
   const { selected } = state;
+  if (!selected && page.pane.contains(document.activeElement)) {
+    page.list.focus(); // as what is hidden loses the focus
+  }
   page.pane.hidden = !selected;
   if (!selected) {
     return;
   }
-  const { time, method, url, operation, headers, body, fault, ignored, answerHeaders } = selected;
+  const { time, method, url, operation, headers, body, fault } = selected;
+  const { status, answer, answerHeaders } = selected;
   page.paneTitle.replaceChildren(cut("", `${method} ${url}`, "div"));
   const outcome = make("b", { className: outcomeClass(selected) }, outcomeOf(selected));
   page.result.replaceChildren(outcome, " ", reveal(selected.error ?? ""));
   drawRepetitions();
-  const parameters = make("code", {}, faultText(fault));
-  const meaning = make("p", {}, meaningOf(fault));
+  const className = isFailure(fault) ? "asked faulty" : "asked";
+  const meaning = method === "HEAD" ? "An answer to HEAD has no body." : meaningOf(fault);
+  const parts = [make("code", {}, faultText(fault)), make("p", {}, meaning)];
   page.details.replaceChildren(
-    make("div", { className: "asked", hidden: !fault }, parameters, meaning),
-    facts({ ignored: ignored?.join(", "), time, seconds: secondsOf(selected), operation }),
-    make("h3", {}, "Sent"),
-    make("pre", {}, reveal(`${method} ${url}${body ? `\n\n${body}` : ""}`)),
-    ...answerParts(selected),
-    ...headerParts("Headers sent", headers),
-    ...headerParts("Headers of the answer", answerHeaders),
+    make("div", { className, hidden: !fault }, ...parts),
+    facts({ ...notesOf(selected), time, seconds: secondsOf(selected), operation }),
+    ...part("Sent", lines(`${method} ${url}${body ? `\n\n${body}` : ""}`)),
+    ...part(answerTitle(selected), status === undefined ? null : lines(indent(answer))),
+    ...part("Headers of the answer", answerHeaders && facts(answerHeaders)),
+    ...part("Headers sent", facts(headers)),
   );
   page.pane.scrollTop = 0;
   showRow(selected);
 }
 
 function drawRepetitions() {
-  const toSending = obstacleToSending(state.selected);
-  const toCopying = toSending || obstacleToCopying(state.selected);
+  const toBoth = obstacleToBoth(state.selected);
+  const toSending = toBoth || obstacleToSending(state.selected);
+  const toCopying = toBoth || obstacleToCopying(state.selected);
   page.sendAgain.hidden = toSending !== "";
   page.copy.hidden = toCopying !== "";
-  const what = toSending ? "It can neither be sent again nor copied." : "It cannot be copied.";
-  page.obstacle.textContent = toCopying && `${toCopying} ${what}`;
+  page.obstacle.textContent = [...new Set([toSending, toCopying])].join(" ").trim();
 }
 
-// answerParts returns what the pane shows of the body of an answer.
-function answerParts(request) {
-  const { status, answer } = request;
-  if (status === undefined) {
-    return [];
-  }
-  return [make("h3", {}, answerTitle(request)), make("pre", {}, reveal(indent(answer)))];
+// part returns a part of the pane, unless there is nothing in it.
+function part(title, content) {
+  return content ? [make("h3", {}, title), content] : [];
 }
 
-// headerParts returns what the pane shows of headers, without those of CORS.
-function headerParts(title, headers = {}) {
-  const shown = Object.entries(headers).filter(([name]) => !name.startsWith("Access-Control-"));
-  return shown.length > 0 ? [make("h3", {}, title), facts(Object.fromEntries(shown))] : [];
+function lines(text) {
+  return make("pre", {}, reveal(text));
 }
 
-// answerTitle says how much of the answer was sent.
-function answerTitle({ method, status, answer, answerHeaders, fault }) {
+// answerTitle says how much of the answer is shown, and was sent.
+function answerTitle({ method, status, answer, answerHeaders = {} }) {
   if (status === 0) {
     return answer ? "Answer, which the client did not get" : "No answer was sent";
   }
   const length = Number(answerHeaders["Content-Length"] ?? 0);
-  const portions = { truncate: "of which half was sent", stall: "of which half was sent" };
   const notes = [
-    method === "HEAD" ? "sent without its body" : portions[fault?.code],
+    method === "HEAD" && "sent without its body",
     length > maxAnswer && `here its first ${maxAnswer} of ${length} bytes`,
   ];
   return ["Answer", ...notes.filter(Boolean)].join(", ");
 }
 
 function drawPets() {
-  const { pets } = state;
+  const { pets, since, hasMorePets, description } = state;
+  const portion = hasMorePets ? ", still being read" : `, the last ${maxPets}`;
+  page.petsTitle.textContent = pets.length < maxPets ? "Pets" : `Pets${portion}`;
   page.petTable.hidden = pets.length === 0;
-  const newestFirst = pets.toReversed().map(({ id, name, status }) => {
-    return make("tr", {}, cut("", id, "td"), cut("", name, "td"), cut("", status, "td"));
-  });
-  page.petRows.replaceChildren(...newestFirst);
+  page.noPets.hidden = !since || pets.length > 0;
+  const rowOfPet = (pet) =>
+    make("tr", {}, ...description.members.map((name) => cut("", String(pet[name] ?? ""), "td")));
+  page.petRows.replaceChildren(...pets.toReversed().map(rowOfPet));
 }
 
 function drawTexts() {
@@ -723,8 +846,7 @@ function showRow(request) {
 }
 
 function closePane() {
-  update({ selected: null });
-  page.list.focus();
+  update({ selected: null, closed: state.selected ?? state.closed });
 }
 
 page.list.addEventListener("click", ({ target }) => {
@@ -735,13 +857,14 @@ page.list.addEventListener("click", ({ target }) => {
 });
 
 page.list.addEventListener("keydown", (event) => {
-  const { visible, selected } = state;
+  const { visible, selected, closed } = state;
   const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15 };
   const step = { ...steps, Home: -Infinity, End: Infinity }[event.key];
   if (step && visible.length > 0) {
     event.preventDefault();
-    const from = visible.includes(selected) ? visible.indexOf(selected) : visible.length;
-    update({ selected: visible[Math.max(0, Math.min(visible.length - 1, from + step))] });
+    const current = visible.indexOf(selected ?? closed);
+    const next = (current < 0 ? visible.length : current) + step;
+    update({ selected: visible[Math.max(0, Math.min(visible.length - 1, next))] });
   } else if (event.key === "Enter" && selected) {
     page.pane.focus();
   }
@@ -758,28 +881,16 @@ page.list.addEventListener("scroll", () => {
 
 page.filter.addEventListener("input", () => {
   update({ filter: page.filter.value.trim() });
-  page.found.textContent = `${page.count.textContent} requests`;
   showRow(state.selected);
 });
 
-for (const { code, delay, label, when, meaning } of presets) {
-  const name = code ? `code=${code}` : `delay=${delay}`;
-  const button = make("button", { type: "button", title: meaning }, label, make("code", {}, name));
-  button.addEventListener("click", () => {
-    const { operation, times } = page.presets.elements;
-    setFault({ code, delay, operation: operation.value, times: times.value });
-  });
-  page[when].append(button);
-}
-
-page.anotherForm.addEventListener("submit", async (event) => {
+page.anotherForm.addEventListener("submit", (event) => {
   event.preventDefault();
   const entries = [...new FormData(page.anotherForm)];
   const given = entries.map(([name, value]) => [name, value.replace(/\s/g, "")]);
-  if (await setFault(Object.fromEntries(given))) {
-    page.anotherForm.reset();
-  }
+  setFault(Object.fromEntries(given));
 });
+
 page.keyForm.addEventListener("submit", (event) => {
   event.preventDefault();
   useKey(page.keyField.value);
@@ -788,21 +899,21 @@ page.keyForm.addEventListener("submit", (event) => {
 
 page.listPets.addEventListener("click", () => send(listing));
 page.addPet.addEventListener("click", addPet);
-page.sendAgain.addEventListener("click", () => send(state.selected));
+page.sendAgain.addEventListener("click", () => send(state.selected, true));
 page.copy.addEventListener("click", copy);
 page.close.addEventListener("click", closePane);
 page.end.addEventListener("click", () => act("DELETE", "/__admin/fault"));
 for (const [button, question, method, path] of [
-  [page.clear, "Remove all requests, for everybody?", "DELETE", "/__admin/requests"],
-  [page.reset, "Reset all? The pets will be those of the start.", "POST", "/__admin/reset"],
+  [page.clear, "Remove all requests, for all clients?", "DELETE", "/__admin/requests"],
+  [page.reset, "Reset all, for all clients, to the pets of the start?", "POST", "/__admin/reset"],
 ]) {
-  button.addEventListener("click", () => {
-    if (confirm(question)) {
-      update({ selected: null });
-      act(method, path);
-    }
-  });
+  button.addEventListener("click", () => confirm(question) && act(method, path));
 }
+
+// In a narrow window, what is in focus is scrolled to below the sign.
+new ResizeObserver(() => {
+  document.documentElement.style.setProperty("--sign", `${page.sign.offsetHeight}px`);
+}).observe(page.sign);
 
 window.addEventListener("hashchange", enter);
 document.addEventListener("visibilitychange", read);

@@ -5,6 +5,7 @@ package page
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -24,11 +25,15 @@ const (
 	key    = "a%key/of+the=test"
 	rex    = `{"name":"Rex","categoryId":7}`
 	markup = `<img src=x onerror='document.title=0'>` // must be shown as text
+
+	// Each row but the first has a gap that is not negative.
+	gaps = `$$("#list .pause").every((one, i) => /^\+\d+\.\d{3}$/.test(one.textContent) === i > 0)`
 )
 
 // Keys, as WebDriver writes them.
 const (
 	tab, enter, escape  = "\ue004", "\ue007", "\ue00c"
+	shift               = "\ue008"
 	end, home, up, down = "\ue010", "\ue011", "\ue013", "\ue015"
 )
 
@@ -65,11 +70,11 @@ func TestPage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p.T = t
 			p.send("POST /__admin/reset", "")
-			p.resize(1280, "light")
-			// A link with another address loads the page anew.
-			link := p.base + "/?" + tt.name + "#key=" + url.QueryEscape(key)
+			p.resize(1366, 768, "light")
+			// A link with another address loads the page anew. Its + is not a space.
+			link := p.base + "/?" + tt.name + "#key=" + strings.ReplaceAll(key, "%", "%25")
 			p.command("/url", map[string]any{"url": link})
-			p.see("#headline", "No fault", "#noRequests", "No requests")
+			p.see("#headline", "No fault", "#noRequests", "No requests", "#noPets", "No pets", "#end", "")
 			tt.run(p)
 		})
 	}
@@ -85,7 +90,7 @@ func testKey(p *page) {
 	p.command("/refresh", struct{}{})
 	p.see("#keyForm", "API key", "#desk", "", "#headline", "")
 	p.equal("document.activeElement.id", "keyField")
-	p.fill("API key", " "+key+" ")
+	p.fill("API key", " "+key+"\u00a0") // as it may be pasted
 	p.click("Open")
 	p.see("#headline", "No fault", "#keyForm", "")
 
@@ -96,100 +101,147 @@ func testKey(p *page) {
 	p.see("#headline", "No fault", "#keyForm", "")
 }
 
-// The page offers what openapi.json names, and each preset sets its fault.
+// The page offers what openapi.json describes, and each button sets its fault.
 func testFaults(p *page) {
-	named := p.eval(`
-		return fetch("/openapi.json").then((answer) => answer.json()).then(({components}) => [
-			["", ...components.schemas.FaultOperation.enum],
-			components.schemas.FaultCode.oneOf.flatMap(({enum: words = []}) => words).filter((word) => word !== "ok"),
-		]);`)
-	p.equal(`[
-		$$("[name=operation][type=radio]").map(({value}) => value),
-		$$("fieldset code").map(shown).join(" ").match(/(?<=code=)[a-z]+/g),
-	]`, named)
+	p.eval("sessionStorage.broken = '/openapi.json'")
+	p.command("/refresh", struct{}{})
+	p.see("#sign.trouble #headline", "Something other than petstore answers.")
+	p.eval("sessionStorage.removeItem('broken')")
+	p.see("#sign.calm #headline", "No fault")
 
-	p.click("createPet")
-	for _, tt := range []struct{ label, parameters string }{
-		{"Slow by 3 s", "delay=3"},
-		{"Hold", "delay=30"},
-		{"503", "code=503"},
-		{"429", "code=429"},
-		{"Hang up", "code=hangup"},
-		{"TCP reset", "code=rst"},
-		{"Answer lost", "code=lost"},
-		{"Answer cut", "code=truncate"},
-		{"Answer stalls", "code=stall"},
-		{"Slow body", "code=drip"},
-		{"HTML", "code=html"},
-	} {
-		p.click(tt.label)
-		p.see("#sign.active #headline", tt.label, "#meaning", "the operation", "#end", "End the fault")
-		p.equal("shown('#parameters')", tt.parameters+" operation=createPet times=1")
+	described := p.eval(`
+		const {paths, components: {schemas}} = await (await fetch("/openapi.json")).json();
+		const {parameters} = paths["/__admin/fault"].put;
+		const meaningOf = ({description}) => description.replaceAll("\u0060", "");
+		const words = schemas.FaultCode.oneOf.filter((entry) => entry.enum);
+		const isStatus = ({pattern}) => pattern && new RegExp(pattern).test("503");
+		const meanings = {
+			status: meaningOf(schemas.FaultCode.oneOf.find(isStatus)),
+			delay: meaningOf(parameters.find(({name}) => name === "delay")),
+			...Object.fromEntries(words.map((word) => [word.enum[0], meaningOf(word)])),
+		};
+		return {
+			meanings,
+			operations: ["", ...schemas.FaultOperation.enum],
+			fields: parameters.map((one) => one.name + " " + meaningOf(one)),
+			members: ["id", ...Object.keys(schemas.NewPet.properties)],
+			held: meaningOf(schemas.Fault.allOf[1].properties.held),
+			buttons: [
+				["503", "code=503", meanings.status],
+				["429", "code=429", meanings.status],
+				["Slow by 3 s", "delay=3", meanings.delay],
+				["Hold", "delay=30", meanings.delay],
+				...words.map((word) => [word.title, "code=" + word.enum[0], meaningOf(word)]),
+			].filter(([, parameters]) => parameters !== "code=ok"),
+		};`).(map[string]any)
+	meanings := described["meanings"].(map[string]any)
+	p.click("Another fault")
+	p.equal("$$('[name=operation][type=radio]').map(({value}) => value)", described["operations"])
+	p.equal("$$('#anotherForm div').map(shown)", described["fields"])
+	p.equal("$$('#petTitles th').map((one) => one.textContent)", described["members"])
+	p.equal("$$('.buttons button').map((one) => [shown(one), ...one.title.split(/: (.*)/, 2)])", described["buttons"])
+
+	for _, button := range described["buttons"].([]any) {
+		of := button.([]any)
+		p.click("createPet", of[0].(string)) // the choice is for one button
+		p.see("#sign.active #headline", of[0].(string), "#end", "End the fault")
+		p.equal("[parameters, meaning].map(shown)", []any{of[1].(string) + " operation=createPet times=1", of[2]})
+		p.equal("document.title", of[0].(string)+" – Petstore")
 	}
+	p.equal("$('#counters div:nth-child(3)').title", described["held"])
+	p.click("Every time", "Hold")
+	p.see("#headline", "Hold", "#parameters", "delay=30")
+	p.equal("shown('#parameters')", "delay=30")
 
-	// A fault of any kind can be set with the fields, which are then empty. A
+	// A fault of any kind can be set with the fields, which keep their values. A
 	// refusal is the message of the service.
-	p.click("listPets", "Once", "Another fault") // which is for the presets
 	p.fill("code", " 500 ", "delay", "0.1", "answer-delay", "0.2", "retry-after", "7",
 		"skip", "1", "times", "3", "operation", "createPet")
 	p.click("Set this fault")
 	p.see("#headline", "Slow by 0.1 s, 500, Answer slow by 0.2 s", "#parameters",
 		"code=500 delay=0.1 answer-delay=0.2 retry-after=7 operation=createPet skip=1 times=3")
-	p.equal("$$('#anotherForm input').every(({value}) => value === '')", true)
-	p.fill("code", "503,lost", "times", "2")
+	p.fill("code", "503,lost,429", "delay", "", "answer-delay", "", "retry-after", "", "operation", "")
 	p.click("Set this fault")
 	p.see("#refusal", "times cannot be given with a list of codes", "#headline", "500")
-	p.fill("code", "503,lost,429", "skip", "1", "times", "")
+	p.fill("times", "")
 	p.click("Set this fault")
-	p.see("#refusal", "", "#headline", "503, Answer lost, 429", "#meaning", "")
+	p.see("#refusal", "", "#headline", "Answer lost")
 	p.equal("shown('#parameters')", "code=503,lost,429 skip=1")
 
-	// The sign says how far a fault has come.
-	const progress = "[shown('#counters'), $$('.used').length, shown('.next')]"
+	// The sign says how far a fault has come, and what is next.
+	const progress = "[shown('#counters'), headline.textContent, shown('#meaning')]"
 	for _, want := range [][]any{
-		{"applied 0 matched 0 held 0 to come 3", 0, "503"},
-		{"applied 0 matched 1 held 0 to come 3", 0, "503"},
-		{"applied 1 matched 2 held 0 to come 2", 1, "Answer lost"},
-		{"applied 2 matched 3 held 0 to come 1", 2, "429"},
-		{"applied 3 matched 4 held 0 to come 0", 3, ""},
+		{"applied 0 matched 0 held 0 to come 3 to skip 1", "503, Answer lost, 429", meanings["status"]},
+		{"applied 0 matched 1 held 0 to come 3", "503 (next), Answer lost, 429", meanings["status"]},
+		{"applied 1 matched 2 held 0 to come 2", "503 (used), Answer lost (next), 429", meanings["lost"]},
+		{"applied 2 matched 3 held 0 to come 1", "503 (used), Answer lost (used), 429 (next)", meanings["status"]},
+		{"applied 3 matched 4 held 0 to come 0", "Used up: 503, Answer lost, 429", ""},
 	} {
 		p.equal(progress, want)
 		p.send("GET /v1/pets", "")
 	}
-	p.see("#sign.over #headline", "Used up, 503, Answer lost, 429", "#counters", "matched 5")
+	p.see("#sign.idle #headline", "Used up", "#counters", "matched 5")
 	p.click("End the fault")
 	p.see("#sign.calm #headline", "No fault", "#counters", "", "#end", "", "#parameters", "")
 	p.equal("document.title + document.activeElement.id", "Petstorelist")
+
+	// What does nothing is not shown as a failure.
+	for _, tt := range []struct{ query, headline, meaning string }{
+		{"code=ok", "OK", meanings["ok"].(string)},
+		{"delay=0", "Slow by 0 s", ""},
+	} {
+		p.send("PUT /__admin/fault?"+tt.query, "")
+		p.see("#sign.idle #headline", tt.headline)
+		p.send("GET /v1/pets", "")
+		p.click(tt.query)
+		p.see("#list [aria-selected=true]", tt.query, ".faulty[aria-selected=true], #details .faulty", "")
+		p.equal("shown('.asked')", strings.TrimSpace(tt.query+" "+tt.meaning))
+	}
 }
 
 // What a client sent, and the answer, are shown as they are, and as text.
 func testSent(p *page) {
 	p.send("POST /v1/pets?stauts=sold", `{ "name" : "`+markup+`", "categoryId":9007199254740993, "x":0}`,
-		"User-Agent: "+markup, "X-Empty: ", "X-Name: \u202e", "Prefer: speed=3, answer-delay=0.1", "Origin: http://a.test")
+		"User-Agent: "+markup, "X-Empty: ", "Prefer: speed=3, answer-delay=0.1", "Origin: http://a.test")
 	p.equal("rows()", []string{"POST 201 /v1/pets?stauts=sold answer-delay=0.1 ignored: speed, stauts, x"})
 	p.click("POST 201")
-	p.see("#paneTitle", "POST /v1/pets?stauts=sold", "#petRows", "1 "+markup, "#list .client", markup,
-		"#details", "operation createPet", "#details", "answer-delay=0.1 Before the answer",
-		"#details", "ignored speed, stauts, x", "#details", "X-Empty", "#details", "X-Name ⟨U+202e⟩",
+	p.see("#paneTitle", "POST /v1/pets?stauts=sold", "#petRows", "1 "+markup+" 9007199254740993", "#list .client", markup,
+		"#details", "operation createPet", "#details .faulty", "answer-delay=0.1",
+		"#details", "ignored speed, stauts, x", "#details", "X-Empty", "#details", "Access-Control-Allow-Origin",
 		"#details", `{ "name" : "`+markup+`", "categoryId":9007199254740993, "x":0}`,
 		"#details", "Authorization Bearer ***", "#details", "Location /v1/pets/1",
 		"#details", `{ "id": 1, "name": "`+markup+`", "categoryId": 9007199254740993 }`)
-	p.equal("pane.innerText.includes('Access-Control')", false)
 	p.equal("/seconds\\s\\d+\\.\\d{3}\\b/.test(pane.innerText)", true)
 	p.equal("$$('#desk img').length + document.title", "0Petstore")
+	p.send("HEAD /v1/pets?after=0", "", "Prefer: code=drip")
+	p.click("HEAD 200 /v1/pets?after=0 code=drip beyond: HEAD, after")
+	p.see("#details", "code=drip An answer to HEAD has no body. beyond HEAD, after")
 
-	// The pane says how much of an answer was sent.
+	// What is not seen, or turns the text around, is shown as a number.
+	p.send("POST /v1/pets?\u202e", "{\"name\":\"\u0085\u202e\u200b\",\"categoryId\":1}", "X-Name: \u202e")
+	p.click("POST 201 /v1/pets?⟨U+202e⟩")
+	const shown = "⟨U+0085⟩⟨U+202e⟩⟨U+200b⟩"
+	p.see("#list [aria-selected=true] .excerpt", shown, "#petRows", shown, "#details", `{ "id": 2, "name": "`+shown,
+		"#details", "X-Name ⟨U+202e⟩", "#paneTitle", "⟨U+202e⟩")
+	p.equal("/[\\u0085\\u202e\\u200b]/.test(document.body.innerHTML)", false)
+
+	// A repetition is known by its body, which the pane and the row show.
+	p.send("DELETE /__admin/requests", "")
 	p.send("POST /v1/pets", `{"name":"x`+strings.Repeat("🦎", 300)+`","categoryId":1}`)
-	for _, code := range []string{"hangup", "lost", "truncate", "html"} {
-		p.send("GET /v1/pets/1", "", "Prefer: code="+code)
+	for _, code := range []string{"503", "hangup", "lost", "truncate", "html"} {
+		p.send("GET /v1/pets/1", code, "Prefer: code="+code)
 	}
-	p.equal("$$('#list .pause').map((one) => one.textContent[0] ?? '').join('')", "+++++")
+	p.start("GET /v1/pets/1", "", "Prefer: code=drip")
+	p.equal(gaps, true)
+	p.equal("$$('#list .seconds').map((one) => one.textContent[0]).join('')", "000000>")
+	p.equal("shown('#list :nth-child(2) .excerpt')", "503")
 	p.equal("eachRow(() => shown('#details h3:nth-of-type(2)'))", []string{
-		"Answer",
 		"Answer, here its first 1000 of 1235 bytes",
+		"Answer",
 		"No answer was sent",
 		"Answer, which the client did not get",
-		"Answer, of which half was sent",
+		"Answer",
+		"Answer",
 		"Answer",
 	})
 }
@@ -229,6 +281,23 @@ func testList(p *page) {
 	p.press(escape)
 	p.see("#pane", "", "#list [aria-selected=true]", "")
 	p.equal("document.activeElement.id", "list")
+	p.press(up)
+	p.see("#paneTitle", "/v1/pets/63?")
+	p.click("×")
+	p.see("#pane", "")
+	p.equal("document.activeElement.id", "list")
+
+	// What is counted is what is there.
+	for i := 65; i <= 1004; i++ {
+		p.send(fmt.Sprintf("GET /v1/pets/%d?", i), "")
+	}
+	p.see("#count", "the last 1,000 of 1,004")
+	p.eval("list.scrollTop = 300; " + scrolled)
+	p.click("List pets")
+	p.see("#count", "the last 1,000 of 1,005")
+	p.equal(isAtEnd, true)
+	p.fill("Filter", "/v1/pets/64?")
+	p.equal("[count, found].map((one) => one.textContent)", []string{"1 of 1,000", "1 of 1,000 requests"})
 }
 
 // The filter finds the requests that have all its words, and says how many.
@@ -253,21 +322,25 @@ func testFilter(p *page) {
 	p.click("/v1/pets/7")
 	p.fill("Filter", "shop")
 	p.equal("found.textContent + found.role", "1 of 4 requestsstatus")
-	p.see("#paneTitle", "/v1/pets/7", "#count", "1 of 4", "#list [aria-selected=true]", "")
+	p.see("#paneTitle", "/v1/pets/7", "#count", "1 of 4", "#list [aria-selected=true]", "", "#noMatch", "")
+	p.fill("Filter", "shop none")
+	p.see("#noMatch", "No request matches.", "#noRequests", "", "#count", "0 of 4")
 	p.fill("Filter", "")
+	p.equal("found.textContent", "")
 	p.see("#list [aria-selected=true] .url", "/v1/pets/7")
 }
 
 // The page is a client: what it sends is recorded, and faults are applied.
 func testSend(p *page) {
 	p.click("Add a pet")
-	p.see("#notice", "This browser got 201.", "#petRows", "1 Rex available")
+	p.see("#notice", "This browser got 201.", "#petRows", "1 Rex 7 available")
+	p.equal("/^Chrome \\d+$/.test(shown('#list .client'))", true)
 	p.click("503")
 	p.see("#headline", "503")
 	p.click("Add a pet")
 	p.see("#notice", "This browser got 503.")
 	p.click("POST 503", "Send again")
-	p.see("#petRows", "2 Bella available 1 Rex", "#paneTitle", "POST /v1/pets", "#notice", "got 201.")
+	p.see("#petRows", "2 Bella 7 available 1 Rex", "#result", "201", "#notice", "got 201.")
 	p.equal("rows()", []string{"POST 201 /v1/pets", "POST 503 /v1/pets code=503", "POST 201 /v1/pets"})
 	p.click("Every time", "Hang up")
 	p.see("#headline", "Hang up")
@@ -277,24 +350,30 @@ func testSend(p *page) {
 	// One that waits is a row as any other. It stays selected when it has its
 	// answer, even if others are nearly the same.
 	p.send("DELETE /__admin/requests", "")
-	p.click("Hold")
-	p.see("#headline", "Hold", "#noRequests", "No requests")
+	p.click("createPet", "Every time", "429")
+	p.see("#headline", "429", "#noRequests", "No requests")
+	p.click("Every time", "Hold") // no choice is left from before
+	p.see("#headline", "Hold")
 	p.click("Add a pet")
 	p.equal("rows().join('').replace(/[0-9]+ s/, '…')", "POST waiting … /v1/pets delay=30")
 	p.click("Add a pet")
-	p.see("#counters", "held 2", "#count", "2, 2 waiting")
+	p.see("#counters", "held 2", "#count", "2, 2 waiting", "#noRequests", "")
 	p.click("Add a pet") // a browser has six connections
 	p.see("#notice", "Not sent: 2 requests of this page still wait.")
+	p.send("GET /v1/pets", "", "Prefer: delay=0")
+	p.see("#count", "3, 2 waiting", "#notice", "") // which was about the last request
 	p.eval("list.children[1].click(); window.arrival = shown('#list [aria-selected=true] .time')")
 	p.see("#paneTitle", "POST /v1/pets", "#result", "waiting", "#details", `"name":"Zoë"`,
-		"#details", "delay=30 Before the operation, the request waits", "#copy", "Copy", "#sendAgain", "Send")
+		"#details", "delay=30", "#copy", "Copy", "#sendAgain", "Send")
 	p.equal("[result, $('[aria-selected=true] b')].every((one) => /^waiting [1-9]/.test(shown(one)))", true)
 	p.fill("Filter", "post waiting")
-	p.see("#count", "2, 2 waiting")
-	p.click("Release")
-	p.see("#headline", "No fault", "#count", "0 of 2", "#result", "201", "#notice", "This browser got 201.")
+	p.see("#count", "2 of 3")
+	p.click("End and release")
+	p.see("#headline", "No fault", "#count", "0 of 3", "#result", "201", "#notice", "This browser got 201.")
 	p.fill("Filter", "")
-	p.equal("[shown('#count'), shown('#list [aria-selected=true] .time') === arrival]", []any{"2", true})
+	p.equal("[shown('#count'), shown('#list [aria-selected=true] .time') === arrival]", []any{"3", true})
+	p.equal("rows()", []string{"POST 201 /v1/pets delay=30", "POST 201 /v1/pets delay=30", "GET 200 /v1/pets delay=0"})
+	p.equal(gaps, true)
 }
 
 // A copied line sends the same request in each shell, and runs nothing. Many of
@@ -332,7 +411,7 @@ func testCopy(p *page) {
 		p.send("DELETE /__admin/requests", "")
 		cmd := exec.Command(shell, "-c", lines)
 		cmd.Dir = p.TempDir()
-		cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1")
+		cmd.Env = append(os.Environ(), "http_proxy=http://127.0.0.1:1", "no_proxy=")
 		output, _ := cmd.CombinedOutput() // curl fails if there is no answer
 		files, err := os.ReadDir(cmd.Dir)
 		if got := journal(); !slices.Equal(got, sent) || len(files) > 0 || err != nil {
@@ -345,17 +424,26 @@ func testCopy(p *page) {
 	// not keep, is not copied.
 	p.send("DELETE /__admin/requests", "")
 	p.see("#noRequests", "No requests")
-	tests := []struct{ request, body, want, buttons string }{
-		{"POST /v1/pets", "a\nb", "newlines or control characters", "Send again"},
-		{"POST /v1/pets", "\x1b[31m", "newlines or control characters", "Send again"},
-		{"POST /v1/pets", strings.Repeat("é", 450), "more than 1000 bytes", "Send again"},
-		{"GET a:@evil.test/x", "", "does not begin with a slash", ""},
-		{"GET /v1/pets?\xff", "", "not UTF-8", ""},
-		{"POST /v1/pets", strings.Repeat("x", 70_000), "does not have its body", ""},
-		{"GET /v1/pets", "", "", "Send again Copy as curl"},
+	const both, copied = "Send again Copy as curl", "Copy as curl"
+	tests := []struct{ request, body, header, want, buttons string }{
+		{"POST /v1/pets", "a\nb", "", "newlines or invisible characters", "Send again"},
+		{"POST /v1/pets", "\x1b[31m", "", "newlines or invisible characters", "Send again"},
+		{"POST /v1/pets", strings.Repeat("é", 450), "", "more than 1000 bytes", "Send again"},
+		{"GET a:@evil.test/x", "", "", "does not begin with a slash", ""},
+		{"GET /v1/pets?\xff", "", "", "not UTF-8", ""},
+		{"POST /v1/pets", strings.Repeat("x", 70_000), "", "does not have its body", ""},
+		{"GET /v1/pets", "", "Authorization: bearer " + key, "does not have its header", ""},
+		{"HEAD /v1/pets", rex, "", "curl sends no body with HEAD", ""},
+		{"GET /v1/pets", rex, "", "A browser cannot send it as it was", copied},
+		{"post /v1/pets", rex, "", "A browser cannot", copied},
+		{"GET /v1/pets/../pets", "", "", "A browser cannot", copied},
+		{"GET /v1/pets?é", "", "", "A browser cannot", copied},
+		{"GET /v1/pets", "", "X-Id: é", "A browser cannot", copied},
+		{"GET /v1/pets", "", "Cookie: a=b", "A browser cannot", copied},
+		{"GET /v1/pets", "", "", "", both},
 	}
 	for _, tt := range tests {
-		p.send(tt.request, tt.body)
+		p.send(tt.request, tt.body, cmp.Or(tt.header, "X-Id: 1"))
 	}
 	p.equal("list.children.length", len(tests))
 	for i, tt := range tests {
@@ -382,17 +470,25 @@ func testReset(p *page) {
 	// Between two readings, more requests come than there were before.
 	p.send("GET /v1/pets/2", "")
 	p.click("GET 404 /v1/pets/2")
+	p.see("#paneTitle", "/v1/pets/2")
 	p.eval("window.gate = new Promise((resolve) => { window.release = resolve; })")
-	p.send("POST /__admin/reset", "["+strings.Repeat(rex+",", 250)+`{"id":9007199254740993,`+rex[1:]+"]")
+	seed := "[" + strings.Repeat(rex+",", 250) + `{"id":9007199254740993,` + rex[1:] + "]"
+	p.send("POST /__admin/reset", seed)
 	p.send("GET /v1/pets/3", "")
 	p.send("GET /v1/pets/4", "")
-	p.eval("release()")
+	p.eval("pauses.length = 0; release()")
 	p.equal("rows()", []string{"GET 200 /v1/pets/3", "GET 200 /v1/pets/4"})
-	p.see("#paneTitle", "/v1/pets/2", "#count", "2", "#list [aria-selected=true]", "") // it is still being read
+	p.see("#pane", "", "#count", "2")
 
-	// The last pets are shown, with exact ids.
-	p.see("#petRows", "9007199254740993 Rex 250 Rex")
+	// The last pets are shown soon, with exact ids.
+	p.see("#petRows", "9007199254740993 Rex 7 250 Rex", "#petsTitle", "Pets, the last 100")
 	p.equal("$$('#petRows tr').length", 100)
+	p.equal("pauses.filter((pause) => pause < 500).length >= 2", true)
+	p.send("POST /v1/pets", rex)
+	p.see("#petRows", "9007199254740994 Rex 7 9007199254740993 Rex 7 250 Rex")
+	p.send("DELETE /__admin/requests", "")
+	p.see("#noRequests", "No requests")
+	p.send("GET /v1/pets/5", "")
 
 	p.start("GET /v1/pets", "", "Prefer: delay=30")
 	p.see("#list", "waiting")
@@ -400,15 +496,17 @@ func testReset(p *page) {
 	p.service.Process.Kill()
 	p.service.Wait()
 	p.see("#sign.trouble #headline", "Petstore does not answer.", "#meaning", "This page goes on asking.",
-		"#pane", "", "#count", "2", "#list .waits", "") // nothing is known of what waits
+		"#pane", "", "#count", "1", "#list .waits", "") // nothing is known of what waits
 	p.startService(strings.TrimPrefix(p.base, "http://"))
 	p.see("#sign.calm #headline", "No fault", "#noRequests", "No requests", "#petRows", "")
 }
 
 // The page is accessible in light and dark, and fits into narrow windows.
 func testLooks(p *page) {
+	top := p.eval("return desk.getBoundingClientRect().top")
 	p.press(tab)
 	p.equal("document.activeElement.id", "skip")
+	p.equal("desk.getBoundingClientRect().top", top) // nothing moves
 	p.press(enter)
 	p.equal("document.activeElement.id", "list") // also while it is empty
 
@@ -423,8 +521,18 @@ func testLooks(p *page) {
 	p.fill("code", "777")
 	p.click("Set this fault")
 	p.see("#details", long, "#refusal", "777")
-	p.resize(320, "light")
-	p.equal("document.documentElement.scrollWidth <= innerWidth", true)
+	p.eval("operations.append(...operations.cloneNode(true).children)") // as if there were more
+	for _, height := range []int{256, 640} {
+		p.resize(320, height, "light")
+		p.equal("document.documentElement.scrollWidth <= innerWidth", true)
+		p.equal("$$('#operations label').every((one) => one.offsetHeight < 40)", true)
+		p.eval("reset.focus()")
+		p.equal("sign.getBoundingClientRect().bottom > 0", height == 640)
+		for p.eval("return document.activeElement.id") != "skip" {
+			p.press(shift + tab)
+			p.equal("isCovered(document.activeElement)", false)
+		}
+	}
 
 	file := os.Getenv("PETSTORE_AXE")
 	if file == "" {
@@ -435,7 +543,7 @@ func testLooks(p *page) {
 		p.Fatal(err)
 	}
 	for i, scheme := range []string{"light", "dark", "light"} {
-		p.resize(1280, scheme)
+		p.resize(1366, 768, scheme)
 		if i == 2 {
 			p.eval("location.hash = '#key=wrong'")
 			p.see("#keyError", "not the API key")
@@ -491,7 +599,8 @@ type page struct {
 
 // helpers run before the script of the page. They have short names for the
 // expressions in this file, and let the page read again after a tenth of its
-// pause. What the page sends, but not as a client, waits for the promise gate.
+// pauses, which they list. What the page sends, but not as a client, waits for
+// the promise gate, and gets another answer from the path that is broken.
 const helpers = `
 	window.$ = (selector) => document.querySelector(selector);
 	window.$$ = (selector) => [...document.querySelectorAll(selector)];
@@ -518,11 +627,17 @@ const helpers = `
 		}
 		return look() ?? null;
 	};
-	window.setTimeout = (callback, pause) => realTimeout(callback, pause / 10);
+	window.pauses = [];
+	window.setTimeout = (callback, pause) => {
+		pauses.push(pause);
+		return realTimeout(callback, pause / 10);
+	};
 	window.fetch = async (path, init) => {
 		await (path instanceof Request || window.gate); // it sends Requests as a client
-		return realFetch(path, init);
+		return path === sessionStorage.broken ? new Response("{}") : realFetch(path, init);
 	};
+	window.isCovered = (element) => !sign.contains(element) && element !== skip &&
+		element.getBoundingClientRect().top < sign.getBoundingClientRect().bottom - 1;
 	window.confirm = () => window.answer;
 	navigator.clipboard.writeText = async (text) => { window.copied = text; };`
 
@@ -530,9 +645,11 @@ const helpers = `
 func (p *page) equal(expression string, want any, args ...any) {
 	p.Helper()
 	got := p.eval("return until(() => "+expression+", [...arguments].at(-1))", append(args, want)...)
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		p.Fatalf("%s %q:\n got %q\nwant %q, in\n%.1500s",
-			expression, args, got, want, p.eval("return shown('body')"))
+	gotJSON, err1 := json.Marshal(got)
+	wantJSON, err2 := json.Marshal(want)
+	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(gotJSON, wantJSON) {
+		p.Fatalf("%s %q: %v\n got %s\nwant %s, in\n%.1500s",
+			expression, args, err, gotJSON, wantJSON, p.eval("return shown('body')"))
 	}
 }
 
@@ -613,10 +730,10 @@ func (p *page) send(request, body string, headers ...string) string {
 	return <-p.start(request, body, headers...)
 }
 
-// resize sets the width of the window in pixels, and its colour scheme.
-func (p *page) resize(width int, scheme string) {
+// resize sets the size of the window in pixels, and its colour scheme.
+func (p *page) resize(width, height int, scheme string) {
 	p.devtools("Emulation.setDeviceMetricsOverride",
-		map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false})
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false})
 	features := []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}
 	p.devtools("Emulation.setEmulatedMedia", map[string]any{"features": features})
 }
