@@ -4,13 +4,11 @@
 // so text is never set as HTML.
 
 const readingInterval = 500; // milliseconds
-const walkingInterval = 50; // milliseconds, while there are more pets to read
 const timeLimit = 5000; // milliseconds for a request of the page
 const maxRequests = 1000; // as many as the service keeps
 const maxPets = 100; // and no more on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal has
 const maxSending = 2; // requests of the page that wait, as a browser has six connections
-const maxLine = 1000; // bytes of a line for a shell; a terminal keeps 4,095
 
 // The faults that have a button of their own.
 const presets = [
@@ -24,12 +22,10 @@ const presets = [
 const listing = { method: "GET", url: "/v1/pets", headers: { Authorization: "Bearer ***" } };
 const petNames = ["Rex", "Bella", "Zoë", "Мурка"];
 
-// The elements of the page that have an id, by id, and the rows of requests.
+// The elements of the page that have an id, by id.
 const page = Object.fromEntries(
   [...document.querySelectorAll("[id]")].map((element) => [element.id, element]),
 );
-const rows = new WeakMap();
-let rowsMade = 0;
 
 // State.
 
@@ -41,11 +37,8 @@ const nothingKnown = {
   fault: {}, // the standing fault, or {} for none
   requests: [], // the last ones
   waiting: [], // those that have no answer yet
-  waited: new Map(), // for how many seconds each of them has waited
   selected: null, // the request in the pane
-  closed: null, // the one that was in the pane when it was closed
   pets: [], // the last ones, in ascending order of id
-  hasMorePets: false, // whether there are more to read
   refusal: "", // why the service has refused a fault
 };
 
@@ -58,7 +51,6 @@ const state = {
   visible: [], // the requests that have the words of the filter, in the order of their arrival
   followsEnd: true, // whether the list scrolls to new requests
   sending: 0, // how many requests of the page wait
-  isRepetition: false, // whether the next one is to be selected when it has its answer
   notice: "", // the last news for the reader
 };
 
@@ -67,17 +59,17 @@ const views = [
   { draw: drawChoices, shows: ["description"] },
   { draw: drawFrame, shows: ["key", "keyError"] },
   { draw: drawSign, shows: ["fault", "since", "trouble"] },
-  { draw: drawList, shows: ["visible"] },
+  { draw: drawTexts, shows: ["refusal", "notice"] },
+  { draw: drawList, shows: ["visible", "notice"] }, // as the notice takes room from the list
   { draw: drawCount, shows: ["visible", "since", "total", "filter"] },
   { draw: drawPane, shows: ["selected"] },
-  { draw: drawWaited, shows: ["waited", "visible", "selected"] },
   { draw: drawSelection, shows: ["visible", "selected"] },
-  { draw: drawPets, shows: ["pets", "since", "hasMorePets"] },
-  { draw: drawTexts, shows: ["refusal", "notice"] },
+  { draw: drawPets, shows: ["pets", "since"] },
 ];
 
-// update changes the state and draws what has changed.
+// update changes the state and draws what has changed. What is hidden loses the focus to the list.
 function update(changes) {
+  const { activeElement } = document;
   const changed = new Set(Object.keys(changes).filter((name) => changes[name] !== state[name]));
   Object.assign(state, changes);
   if (["requests", "waiting", "filter"].some((name) => changed.has(name))) {
@@ -87,6 +79,9 @@ function update(changes) {
   }
   const isStale = ({ shows }) => shows.some((name) => changed.has(name));
   views.filter(isStale).forEach(({ draw }) => draw());
+  if (!activeElement.checkVisibility()) {
+    page.list.focus();
+  }
 }
 
 // Requests of the page. The service neither records nor delays them, and applies no fault to them.
@@ -98,8 +93,8 @@ function failure(message, status) {
   return Object.assign(new Error(message), { status });
 }
 
-// call returns the body of an answer. It throws a failure whose message is to be told.
-async function call(method, path) {
+// call returns the JSON of an answer. It throws a failure whose message is to be told.
+async function call(method, path, reviver) {
   const headers = { Authorization: `Bearer ${state.key}`, "Petstore-Observer": "page" };
   let response;
   let text;
@@ -109,34 +104,25 @@ async function call(method, path) {
   } catch {
     throw failure("Petstore does not answer.", 0);
   }
+  const answer = JSON.parse(text || "{}", reviver);
   if (!response.ok) {
-    const { message } = parse(text);
-    throw failure(message ?? notPetstore, message ? response.status : 0);
+    throw failure(answer.message ?? notPetstore, response.status);
   }
-  return text;
+  return answer;
 }
 
-function parse(text, reviver) {
-  try {
-    return Object(JSON.parse(text, reviver));
-  } catch {
-    throw failure(notPetstore, 0);
-  }
-}
-
-// readDescription returns what the page uses of openapi.json, or throws an error if that is not
-// there. A path with a server of its own is not one of the API.
+// readDescription returns what the page uses of openapi.json, without the backticks around code. A
+// path with a server of its own is not one of the API.
 async function readDescription() {
-  const text = await call("GET", "/openapi.json");
-  const { paths, components } = parse(text.replaceAll("`", "")); // which are around code
+  const plain = (name, value) => value?.replaceAll?.("`", "") ?? value;
+  const { paths, components } = await call("GET", "/openapi.json", plain);
   const { schemas } = components;
   const ofAPI = Object.values(paths).filter(({ servers }) => !servers);
   const operations = ofAPI.flatMap(Object.values).map(({ operationId }) => operationId);
   return {
     operations: operations.filter(Boolean),
-    codes: [...schemas.FaultCode.oneOf],
-    parameters: [...paths["/__admin/fault"].put.parameters],
-    counters: Object.assign({}, ...schemas.Fault.allOf.map(({ properties }) => properties)),
+    codes: schemas.FaultCode.oneOf,
+    parameters: paths["/__admin/fault"].put.parameters,
     members: ["id", ...Object.keys(schemas.NewPet.properties)],
   };
 }
@@ -144,17 +130,18 @@ async function readDescription() {
 let reading = Promise.resolve(); // settled when all readings have ended
 let nextReading = 0; // the timer of the next one
 
-// read reads what is new, after a reading under way, and again after a while.
+// read reads what is new, after a reading under way, and again after a while. What it returns is
+// settled when that is drawn.
 function read() {
   reading = reading.then(async () => {
     clearTimeout(nextReading);
     const { key } = state;
     if (key) {
       await readNews().catch((problem) => report(problem, key));
-      const hasMore = state.hasMorePets && !state.trouble;
-      nextReading = setTimeout(read, hasMore ? walkingInterval : readingInterval);
+      nextReading = setTimeout(read, readingInterval);
     }
   });
+  return reading;
 }
 
 // report tells why a request with this key has failed. The reader may have entered another one.
@@ -162,88 +149,69 @@ function report(problem, key) {
   if (key === state.key && problem.status === 401) {
     useKey("", problem.message);
   } else if (key === state.key) {
-    const trouble = problem.status === undefined ? notPetstore : problem.message;
-    const selected = state.waiting.includes(state.selected) ? null : state.selected;
-    update({ trouble, waiting: [], waited: new Map(), selected });
+    update({ trouble: problem.status === undefined ? notPetstore : problem.message });
   }
 }
 
 // readNews updates the state. After a reset, the ids of the journal begin anew.
 async function readNews() {
   const { key, since: known } = state;
-  const readJournal = async (id) => parse(await call("GET", `/__admin/requests?after=${id}`));
+  const readJournal = (id) => call("GET", `/__admin/requests?after=${id}`);
   const description = state.description ?? (await readDescription());
-  const fault = parse(await call("GET", "/__admin/fault"));
+  const fault = await call("GET", "/__admin/fault");
   let journal = await readJournal(state.requests.at(-1)?.id ?? 0);
   const isAnew = journal.meta.since !== known;
   if (isAnew && state.requests.length > 0) {
     journal = await readJournal(0);
   }
   const { total, since } = journal.meta;
-  const pets = await readPets(isAnew);
+  const pets = await readPets(isAnew ? [] : state.pets);
   if (key !== state.key || known !== state.since) {
     return; // the reader has entered a key
   }
 
-  const news = journal.requests.map(withText);
+  const news = journal.requests.map(withRow);
   const requests = [...(isAnew ? [] : state.requests), ...news].slice(-maxRequests);
+  const { selected, notice } = state;
+  const ended = news.find(({ sent }) => sent === selected?.sent);
   update({
     description,
     trouble: "",
-    refusal: state.trouble ? "" : state.refusal,
-    fault: newIfOther(state.fault, fault),
+    fault: JSON.stringify(fault) === JSON.stringify(state.fault) ? state.fault : fault,
     since,
     total,
+    pets,
     requests: isAnew || news.length > 0 ? requests : state.requests,
-    ...pets,
-    ...matchWaiting(journal.waiting, news),
-    ...(isAnew ? { selected: null, closed: null } : {}),
-    notice: isAnew || news.some(isOfOthers) ? "" : state.notice,
+    waiting: matchWaiting(journal.waiting),
+    selected: isAnew ? null : (ended ?? selected),
+    notice: isAnew || news.length > 0 ? "" : notice,
   });
-  const own = news.findLast((request) => !isOfOthers(request));
-  if (state.isRepetition && own) {
-    update({ isRepetition: false, selected: state.selected && own });
-  }
 }
 
-function isOfOthers({ headers }) {
-  return headers["User-Agent"] !== navigator.userAgent;
-}
-
-// newIfOther returns the news, or what was known if they are equal, and need not be drawn again.
-function newIfOther(known, news) {
-  return JSON.stringify(known) === JSON.stringify(news) ? known : news;
-}
-
-// readPets reads the next page of pets and returns the changes. Pages are in ascending order of
-// id, in which pets are also added. Between resets, no pet is changed or removed.
-async function readPets(isAnew) {
-  const known = isAnew ? [] : state.pets;
+// readPets returns the last pets. Pages are in ascending order of id, in which pets are also added.
+// Between resets, no pet is changed or removed.
+async function readPets(known) {
   const path = `/v1/pets?limit=${maxPets}&after=${known.at(-1)?.id ?? 0}`;
-  const news = parse(await call("GET", path), textOfNumber); // as numbers are exact to 2^53
-  const pets = newIfOther(state.pets, [...known, ...news].slice(-maxPets));
-  return { pets, hasMorePets: news.length === maxPets };
+  const news = await call("GET", path, textOfNumber); // as numbers are exact to 2^53
+  const pets = news.length > 0 ? [...known, ...news].slice(-maxPets) : known;
+  return news.length < maxPets ? pets : readPets(pets);
 }
 
 function textOfNumber(name, value, { source }) {
   return typeof value === "number" ? source : value;
 }
 
-// matchWaiting returns the changes of the requests that wait. They have no id, so the page knows
-// them by what was sent. A selected one stays selected when it has its answer.
-function matchWaiting(given, news) {
+// matchWaiting returns the requests that wait. They have no id, so the page knows them by what was
+// sent.
+function matchWaiting(given) {
   const known = [...state.waiting];
-  const waited = new Map();
-  for (const one of given) {
-    const i = known.findIndex((old) => sentText(old) === sentText(one));
-    const [request] = i < 0 ? [withText(one)] : known.splice(i, 1);
-    waited.set(request, one.seconds);
+  if (known.length + given.length === 0) {
+    return state.waiting;
   }
-  const { selected } = state;
-  const hasEnded = known.includes(selected);
-  const ended = news.find((one) => hasEnded && sentText(one) === sentText(selected));
-  const waiting = newIfOther(state.waiting, [...waited.keys()]);
-  return { waiting, waited, selected: hasEnded ? (ended ?? null) : selected };
+  return given.map((one) => {
+    const i = known.findIndex(({ sent }) => sent === sentText(one));
+    return i < 0 ? withRow(one) : Object.assign(known.splice(i, 1)[0], { seconds: one.seconds });
+  });
 }
 
 // Actions.
@@ -252,12 +220,15 @@ function matchWaiting(given, news) {
 async function act(method, path) {
   const { key } = state;
   update({ notice: "", refusal: "" });
-  const problem = await call(method, path).then(() => null, (reason) => reason);
-  if (problem?.status === 400 && key === state.key) {
-    update({ refusal: problem.message });
-    page.refusal.scrollIntoView({ block: "nearest" });
-  } else if (problem) {
-    report(problem, key);
+  try {
+    await call(method, path);
+  } catch (problem) {
+    if (problem.status === 400) {
+      update({ refusal: problem.message });
+      page.refusal.scrollIntoView({ block: "nearest" });
+    } else {
+      report(problem, key);
+    }
   }
   read();
 }
@@ -269,23 +240,22 @@ function setFault(parameters) {
 }
 
 // send sends a request as a client: it is recorded, and faults are applied to it.
-async function send(request, isRepetition = false) {
+async function send(request) {
   if (state.sending === maxSending) {
     update({ notice: `Not sent: ${maxSending} requests of this page still wait.` });
     return;
   }
-  update({ sending: state.sending + 1, notice: "", followsEnd: true, isRepetition });
-  let result = "got no answer";
+  update({ sending: state.sending + 1, followsEnd: true });
+  let result = "no whole answer";
   try {
     const response = await fetch(requestOf(request));
-    result = `got ${response.status}, and not the whole body`;
     await response.text();
-    result = `got ${response.status}`;
+    result = response.status;
   } catch {
-    // The result says how far it came.
+    // The result says so.
   }
-  update({ sending: state.sending - 1, notice: `This browser ${result}.` });
-  read();
+  await read();
+  update({ sending: state.sending - 1, notice: `This browser got ${result}.` });
 }
 
 function addPet() {
@@ -333,12 +303,13 @@ function sentText({ time, method, url, operation, headers, body, fault }) {
   return JSON.stringify([time, method, url, operation, headers, body, fault]);
 }
 
-// withText returns a request with the text that the filter searches.
-function withText(request) {
+// withRow returns a request with what was sent, its row, and the text that the filter searches.
+function withRow(request) {
   const { method, url, operation, headers, body, error, answer, answerHeaders } = request;
   const texts = [method, url, operation, outcomeOf(request), faultText(request.fault), error];
   const notes = [notesOf(request), headers, answerHeaders].flatMap((values) => linesOf(values));
-  return { ...request, text: [...texts, body, answer, ...notes].join("\n").toLowerCase() };
+  const text = [...texts, body, answer, ...notes].join("\n").toLowerCase();
+  return { ...request, sent: sentText(request), row: makeRow(request), text };
 }
 
 // notesOf returns what the journal remarks on a request.
@@ -360,10 +331,8 @@ function faultText(fault) {
   return linesOf(fault, "=").join(" ");
 }
 
-function outcomeOf(request) {
-  const { status, seconds } = request;
-  const waited = Math.floor(state.waited.get(request) ?? seconds);
-  return status === undefined ? `waiting ${waited} s` : String(status || "no answer");
+function outcomeOf({ status }) {
+  return status === undefined ? "waiting" : String(status || "no answer");
 }
 
 // outcomeClass returns the class that gives an outcome its colour.
@@ -387,13 +356,7 @@ function clientOf({ "User-Agent": agent = "" }) {
 // entryOf returns what openapi.json says of a code, which is one of a list, or a status.
 function entryOf(code) {
   const isFor = (entry) => entry.enum?.includes(code) ?? new RegExp(entry.pattern).test(code);
-  return state.description.codes.find(isFor) ?? { title: code, description: "" };
-}
-
-// labelOf returns the title of a code. That of a status is the status itself.
-function labelOf(code) {
-  const { enum: codes, title } = entryOf(code);
-  return codes ? title : code;
+  return state.description.codes.find(isFor);
 }
 
 // meaningOf says what a fault with a single code does.
@@ -434,48 +397,26 @@ function reveal(text) {
   return text.replace(unsafe, (char) => (char === "\n" ? char : number(char)));
 }
 
-// obstacleToBoth says why a request can neither be sent again nor copied, or returns "". Behind the
-// origin of the page, a target such as @evil.test/ would lead to another host, with the key.
-function obstacleToBoth({ method, url, headers, body }) {
-  if (!body && (headers["Content-Length"] > 0 || headers["Transfer-Encoding"])) {
-    return "The journal does not have its body.";
-  }
-  if (headers.Authorization?.includes("***") && headers.Authorization !== "Bearer ***") {
-    return "The journal does not have its header Authorization.";
-  }
-  if (!/^\/[^#]*$/.test(url)) {
-    return "Its target does not begin with a slash, or has a #.";
-  }
-  const sent = [method, url, body, ...linesOf(headers)].join("\n");
-  return sent.includes("\uFFFD") ? "It has bytes that are not UTF-8." : "";
+// isKnown reports whether all that was sent is known, and begins with a slash. Behind the origin of
+// the page, a target such as @evil.test/ would lead to another host, with the key. *** and U+FFFD
+// stand for what the journal does not have.
+function isKnown(request) {
+  const { url, headers, body } = request;
+  const hasBody = body || !(headers["Content-Length"] > 0 || headers["Transfer-Encoding"]);
+  return hasBody && /^\/[^#]*$/.test(url) && !/\*{3}|\uFFFD/.test(curlLine(request));
 }
 
-// obstacleToSending says why a request cannot be sent again, or returns "". A browser normalizes
-// methods and targets, and drops some headers, such as Cookie.
-function obstacleToSending(request) {
-  const obstacle = "A browser cannot send it as it was.";
+// isKept reports whether a browser sends a request as it was. It normalizes methods and targets,
+// and drops some headers, such as Cookie.
+function isKept(request) {
   try {
     const { method, url, headers } = requestOf(request);
-    const isKept = ([name, value]) => /^[ -~]*$/.test(value) && headers.get(name) === value;
-    const isSame = method === request.method && url === location.origin + request.url;
-    return isSame && clientHeaders(request.headers).every(isKept) ? "" : obstacle;
+    const isSame = ([name, value]) => /^[ -~]*$/.test(value) && headers.get(name) === value;
+    const hasSameLine = method === request.method && url === location.origin + request.url;
+    return hasSameLine && clientHeaders(request.headers).every(isSame);
   } catch {
-    return obstacle;
+    return false;
   }
-}
-
-// obstacleToCopying says why a request cannot be a line for a shell, or returns "". A terminal
-// acts on control characters, and a shell runs what follows a newline.
-function obstacleToCopying(request) {
-  const line = curlLine(request);
-  if (line.search(unsafe) >= 0) {
-    return "It has newlines or invisible characters, so it is no line for a shell.";
-  }
-  if (request.method === "HEAD" && request.body) {
-    return "curl sends no body with HEAD.";
-  }
-  const size = new TextEncoder().encode(line).length;
-  return size > maxLine ? `A line for a shell would have more than ${maxLine} bytes.` : "";
 }
 
 // Headers that curl and browsers send themselves, beside those that begin with Sec.
@@ -498,7 +439,8 @@ function requestOf({ method, url, headers, body }) {
   return new Request(location.origin + url, { ...given, cache: "no-store", credentials: "omit" });
 }
 
-// curlLine returns a line that sends a request to this service, and to no other host.
+// curlLine returns a line that sends a request to this service, and to no other host. A terminal
+// would act on control characters in it, and a shell would run what follows a newline.
 function curlLine({ method, url, headers, body }) {
   const line = ["curl --noproxy '*' --path-as-is -g -i"];
   line.push(method === "HEAD" ? "-I" : `-X ${quote(method)}`);
@@ -540,13 +482,10 @@ function facts(values = {}) {
 
 function drawFrame() {
   const { key, keyError } = state;
-  const hadFocus = page.keyForm.contains(document.activeElement);
   page.keyForm.hidden = key !== "";
   page.desk.hidden = key === "";
   page.keyError.textContent = keyError;
-  if (hadFocus || key === "") {
-    (key ? page.list : page.keyField).focus();
-  }
+  page.keyField.focus(); // if it is shown
 }
 
 // drawChoices draws what openapi.json offers, once.
@@ -585,90 +524,53 @@ function fieldOf({ name, description, example = "" }) {
   return make("div", {}, make("label", {}, name, input), meaning);
 }
 
-// signNow returns what the sign says, with the words "used" and "next" for the codes of a list.
+// signNow returns what the sign says. Of a list of codes, that is the next one, and those after it.
 function signNow() {
   const { trouble, since, fault } = state;
   if (trouble) {
-    return { kind: "trouble", words: [[trouble]], meaning: "This page goes on asking." };
+    return { kind: "trouble", headline: trouble, meaning: "This page goes on asking." };
   }
   const { applied, matched, held, ...parameters } = fault;
   if (matched === undefined) {
-    return { kind: "calm", words: since ? [["No fault"]] : [] };
+    return { kind: "calm", headline: since && "No fault" };
   }
   const { code, skip = 0, times = Infinity, delay, "answer-delay": answerDelay } = fault;
   const codes = code?.split(",") ?? [];
-  const isList = codes.length > 1;
-  if (isList) {
-    delete parameters.times; // the number of its codes
-  }
+  const next = codes.slice(Math.min(applied, codes.length - 1)); // one code may be for all requests
   const isUsedUp = applied === times && held === 0;
-  const toSkip = Math.max(0, skip - matched);
-  const slow = presets.find((one) => delay && one.fault.delay === delay)?.label;
-  const progress = (i) => (i < applied ? "used" : i === applied && toSkip === 0 ? "next" : "");
   const words = [
-    [delay ? (slow ?? `Slow by ${delay} s`) : ""],
-    ...codes.map((one, i) => [labelOf(one), isList && !isUsedUp ? progress(i) : ""]),
-    [answerDelay ? `Answer slow by ${answerDelay} s` : ""],
-  ].filter(([text]) => text);
+    delay ? `Slow by ${delay} s` : "",
+    ...next.map((one) => (entryOf(one).enum ? entryOf(one).title : one)),
+    answerDelay ? `Answer slow by ${answerDelay} s` : "",
+  ];
   return {
     kind: isUsedUp || !isFailure(fault) ? "idle" : "active",
-    words: isUsedUp ? [[`Used up: ${textOf(words)}`]] : words,
-    meaning: isUsedUp ? "" : meaningOf({ ...fault, code: codes[isList ? applied : 0] }),
+    headline: isUsedUp ? "Used up" : words.filter(Boolean).join(", "),
+    meaning: isUsedUp ? "" : meaningOf({ ...fault, code: next[0] }),
     parameters: faultText(parameters),
-    counters: { applied, matched, held, "to come": times - applied, "to skip": toSkip || Infinity },
+    counters: { applied, matched, held, "to come": times - applied, "to skip": skip - matched },
   };
 }
 
 function drawSign() {
-  const { kind, words, meaning = "", parameters = "", counters = {} } = signNow();
+  const { kind, headline, meaning = "", parameters = "", counters = {} } = signNow();
+  const isShown = ([name, count]) => count < Infinity && (name !== "to skip" || count > 0);
+  const shown = Object.entries(counters).filter(isShown);
   page.sign.className = kind;
   page.parameters.textContent = parameters;
   page.meaning.textContent = meaning;
-  const known = Object.entries(counters).filter(([, count]) => count < Infinity);
   page.counters.replaceChildren(
-    ...known.map(([name, count]) => {
-      const title = state.description.counters[name]?.description ?? "";
-      return make("div", { title }, make("dt", {}, name), make("dd", {}, count));
-    }),
+    ...shown.map(([name, count]) => make("div", {}, make("dt", {}, name), make("dd", {}, count))),
   );
-  drawHeadline(words);
-  drawEnd(known.length > 0);
-  document.title = kind === "calm" ? "Petstore" : `${textOf(words)} – Petstore`;
-}
-
-function textOf(words) {
-  return words.map(([text]) => text).join(", ");
-}
-
-// drawHeadline replaces the words only if they are others, or they would be read aloud again.
-function drawHeadline(words) {
-  const parts = words.flatMap(([text, progress], i) => [
-    i > 0 ? ", " : "",
-    make("span", { className: progress ?? "" }, text),
-    progress ? make("span", { className: "heard" }, ` (${progress})`) : "",
-  ]);
-  const headline = make("p", {}, ...parts);
-  if (page.headline.textContent !== headline.textContent) {
-    page.headline.replaceChildren(...headline.childNodes);
-    page.headline.scrollTop = page.headline.querySelector(".next")?.offsetTop ?? 0;
-  }
-}
-
-function drawEnd(isSet) {
-  if (!isSet && document.activeElement === page.end) {
-    page.list.focus(); // as what is hidden loses the focus
-  }
-  page.end.hidden = !isSet;
+  page.end.hidden = shown.length === 0;
   page.end.textContent = state.fault.held > 0 ? "End and release" : "End the fault";
+  document.title = kind === "calm" ? "Petstore" : `${headline} – Petstore`;
+  if (page.headline.textContent !== headline) {
+    page.headline.textContent = headline; // or it would be read aloud again
+  }
 }
 
-// rowOf returns the row of a request, which it makes once.
-function rowOf(request) {
-  if (!rows.has(request)) {
-    rows.set(request, makeRow(request));
-  }
-  return rows.get(request);
-}
+let rowsMade = 0;
 
 function makeRow(request) {
   const { time, method, url, headers, body, status, fault, error } = request;
@@ -700,13 +602,16 @@ function makeRow(request) {
 
 function drawList() {
   const { visible } = state;
-  const wanted = new Set(visible.map(rowOf));
+  const wanted = new Set(visible.map(({ row }) => row));
   const unwanted = [...page.list.children].filter((row) => !wanted.has(row));
   unwanted.forEach((row) => row.remove());
   let next = page.list.firstElementChild;
-  visible.forEach((request, i) => {
-    const row = rowOf(request);
-    row.querySelector(".pause").textContent = pauseBetween(visible[i - 1], request);
+  visible.forEach(({ row, time, status, seconds }, i) => {
+    const pause = (Date.parse(time) - Date.parse(visible[i - 1]?.time)) / 1000;
+    row.querySelector(".pause").textContent = i > 0 ? `+${pause.toFixed(3)}` : "";
+    if (status === undefined) {
+      row.querySelector("b").textContent = `waiting ${Math.floor(seconds)} s`;
+    }
     if (row === next) {
       next = next.nextElementSibling;
     } else {
@@ -716,11 +621,6 @@ function drawList() {
   if (state.followsEnd) {
     page.list.scrollTop = page.list.scrollHeight;
   }
-}
-
-// pauseBetween returns the seconds between two arrivals.
-function pauseBetween(before, { time }) {
-  return before ? `+${((Date.parse(time) - Date.parse(before.time)) / 1000).toFixed(3)}` : "";
 }
 
 // drawCount counts the requests that are there. With a filter, the number found is also read aloud.
@@ -741,19 +641,9 @@ function numeral(number) {
   return number.toLocaleString("en");
 }
 
-// drawWaited shows for how many seconds requests wait, in their rows and in the pane.
-function drawWaited() {
-  for (const request of state.waiting) {
-    rowOf(request).querySelector("b").textContent = outcomeOf(request);
-    if (request === state.selected) {
-      page.result.firstChild.textContent = outcomeOf(request);
-    }
-  }
-}
-
 function drawSelection() {
   const { visible, selected } = state;
-  const selectedRow = visible.includes(selected) ? rowOf(selected) : null;
+  const selectedRow = visible.includes(selected) ? selected.row : null;
   for (const row of page.list.children) {
     row.ariaSelected = String(row === selectedRow);
   }
@@ -762,9 +652,6 @@ function drawSelection() {
 
 function drawPane() {
   const { selected } = state;
-  if (!selected && page.pane.contains(document.activeElement)) {
-    page.list.focus(); // as what is hidden loses the focus
-  }
   page.pane.hidden = !selected;
   if (!selected) {
     return;
@@ -774,7 +661,9 @@ function drawPane() {
   page.paneTitle.replaceChildren(cut("", `${method} ${url}`, "div"));
   const outcome = make("b", { className: outcomeClass(selected) }, outcomeOf(selected));
   page.result.replaceChildren(outcome, " ", reveal(selected.error ?? ""));
-  drawRepetitions();
+  page.sendAgain.hidden = !isKnown(selected) || !isKept(selected);
+  page.copy.hidden = !isKnown(selected) || curlLine(selected).search(unsafe) >= 0;
+  page.obstacle.hidden = !page.sendAgain.hidden && !page.copy.hidden;
   const className = isFailure(fault) ? "asked faulty" : "asked";
   const meaning = method === "HEAD" ? "An answer to HEAD has no body." : meaningOf(fault);
   const parts = [make("code", {}, faultText(fault)), make("p", {}, meaning)];
@@ -782,21 +671,12 @@ function drawPane() {
     make("div", { className, hidden: !fault }, ...parts),
     facts({ ...notesOf(selected), time, seconds: secondsOf(selected), operation }),
     ...part("Sent", lines(`${method} ${url}${body ? `\n\n${body}` : ""}`)),
-    ...part(answerTitle(selected), status === undefined ? null : lines(indent(answer))),
-    ...part("Headers of the answer", answerHeaders && facts(answerHeaders)),
+    ...part(answerTitle(selected), answer && lines(indent(answer))),
+    ...part("Headers of the answer", status > 0 && facts(answerHeaders)),
     ...part("Headers sent", facts(headers)),
   );
   page.pane.scrollTop = 0;
   showRow(selected);
-}
-
-function drawRepetitions() {
-  const toBoth = obstacleToBoth(state.selected);
-  const toSending = toBoth || obstacleToSending(state.selected);
-  const toCopying = toBoth || obstacleToCopying(state.selected);
-  page.sendAgain.hidden = toSending !== "";
-  page.copy.hidden = toCopying !== "";
-  page.obstacle.textContent = [...new Set([toSending, toCopying])].join(" ").trim();
 }
 
 // part returns a part of the pane, unless there is nothing in it.
@@ -809,22 +689,17 @@ function lines(text) {
 }
 
 // answerTitle says how much of the answer is shown, and was sent.
-function answerTitle({ method, status, answer, answerHeaders = {} }) {
-  if (status === 0) {
-    return answer ? "Answer, which the client did not get" : "No answer was sent";
+function answerTitle({ method, status, answerHeaders = {} }) {
+  if (status === 0 || method === "HEAD") {
+    return "Body of the answer, not sent";
   }
-  const length = Number(answerHeaders["Content-Length"] ?? 0);
-  const notes = [
-    method === "HEAD" && "sent without its body",
-    length > maxAnswer && `here its first ${maxAnswer} of ${length} bytes`,
-  ];
-  return ["Answer", ...notes.filter(Boolean)].join(", ");
+  const length = answerHeaders["Content-Length"];
+  return length > maxAnswer ? `Answer, the first ${maxAnswer} of ${length} bytes` : "Answer";
 }
 
 function drawPets() {
-  const { pets, since, hasMorePets, description } = state;
-  const portion = hasMorePets ? ", still being read" : `, the last ${maxPets}`;
-  page.petsTitle.textContent = pets.length < maxPets ? "Pets" : `Pets${portion}`;
+  const { pets, since, description } = state;
+  page.petsTitle.textContent = pets.length < maxPets ? "Pets" : `Pets, the last ${maxPets}`;
   page.petTable.hidden = pets.length === 0;
   page.noPets.hidden = !since || pets.length > 0;
   const rowOfPet = (pet) =>
@@ -841,28 +716,26 @@ function drawTexts() {
 
 function showRow(request) {
   if (state.visible.includes(request)) {
-    rowOf(request).scrollIntoView({ block: "nearest" });
+    request.row.scrollIntoView({ block: "nearest" });
   }
 }
 
 function closePane() {
-  update({ selected: null, closed: state.selected ?? state.closed });
+  update({ selected: null });
 }
 
 page.list.addEventListener("click", ({ target }) => {
-  const row = target.closest(".row");
-  const selected = state.visible.find((request) => rowOf(request) === row) ?? state.selected;
-  update({ selected });
+  const selected = state.visible.find(({ row }) => row.contains(target));
+  update({ selected: selected ?? state.selected });
   page.pane.scrollIntoView({ block: "nearest" });
 });
 
 page.list.addEventListener("keydown", (event) => {
-  const { visible, selected, closed } = state;
-  const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15 };
-  const step = { ...steps, Home: -Infinity, End: Infinity }[event.key];
+  const { visible, selected } = state;
+  const step = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
   if (step && visible.length > 0) {
     event.preventDefault();
-    const current = visible.indexOf(selected ?? closed);
+    const current = visible.indexOf(selected);
     const next = (current < 0 ? visible.length : current) + step;
     update({ selected: visible[Math.max(0, Math.min(visible.length - 1, next))] });
   } else if (event.key === "Enter" && selected) {
@@ -899,7 +772,7 @@ page.keyForm.addEventListener("submit", (event) => {
 
 page.listPets.addEventListener("click", () => send(listing));
 page.addPet.addEventListener("click", addPet);
-page.sendAgain.addEventListener("click", () => send(state.selected, true));
+page.sendAgain.addEventListener("click", () => send(state.selected));
 page.copy.addEventListener("click", copy);
 page.close.addEventListener("click", closePane);
 page.end.addEventListener("click", () => act("DELETE", "/__admin/fault"));
