@@ -73,8 +73,10 @@ function update(changes) {
   const changed = new Set(Object.keys(changes).filter((name) => changes[name] !== state[name]));
   Object.assign(state, changes);
   if (["requests", "waiting", "filter"].some((name) => changed.has(name))) {
-    const all = [...state.requests, ...state.waiting];
-    state.visible = all.filter(isVisible).sort((a, b) => (a.time < b.time ? -1 : a.time > b.time));
+    const words = state.filter.toLowerCase().split(/\s+/);
+    const hasWords = ({ text }) => words.every((word) => text.includes(word));
+    const found = [...state.requests, ...state.waiting].filter(hasWords);
+    state.visible = found.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time));
     changed.add("visible");
   }
   const isStale = ({ shows }) => shows.some((name) => changed.has(name));
@@ -318,11 +320,6 @@ function notesOf({ ignored, beyond }) {
   return Object.fromEntries(notes.map(([name, names]) => [name, names.join(", ")]));
 }
 
-function isVisible({ text }) {
-  const words = state.filter.toLowerCase().split(/\s+/);
-  return words.every((word) => text.includes(word));
-}
-
 function linesOf(values = {}, separator = ": ") {
   return Object.entries(values).map((pair) => pair.join(separator));
 }
@@ -360,13 +357,10 @@ function entryOf(code) {
 }
 
 // meaningOf says what a fault with a single code does.
-function meaningOf({ code, delay, "answer-delay": answerDelay } = {}) {
-  const ofParameter = (one) => state.description.parameters.find(({ name }) => name === one);
-  const parts = [
-    delay > 0 && ofParameter("delay"),
-    code && entryOf(code),
-    answerDelay > 0 && ofParameter("answer-delay"),
-  ];
+function meaningOf(fault = {}) {
+  const { parameters } = state.description;
+  const ofDelay = (name) => fault[name] > 0 && parameters.find((one) => one.name === name);
+  const parts = [ofDelay("delay"), entryOf(fault.code), ofDelay("answer-delay")];
   return parts.map((part) => (part ? part.description : "")).join(" ").trim();
 }
 
@@ -626,6 +620,7 @@ function drawList() {
 // drawCount counts the requests that are there. With a filter, the number found is also read aloud.
 function drawCount() {
   const { visible, requests, waiting, total, since, filter } = state;
+  const numeral = (number) => number.toLocaleString("en");
   const there = requests.length + waiting.length;
   const all = total + waiting.length;
   const ofAll = there < all ? `the last ${numeral(there)} of ${numeral(all)}` : numeral(there);
@@ -635,10 +630,6 @@ function drawCount() {
   page.found.textContent = found && `${found} requests`;
   page.noRequests.hidden = !since || there > 0;
   page.noMatch.hidden = there === 0 || visible.length > 0;
-}
-
-function numeral(number) {
-  return number.toLocaleString("en");
 }
 
 function drawSelection() {
@@ -759,9 +750,7 @@ page.filter.addEventListener("input", () => {
 
 page.anotherForm.addEventListener("submit", (event) => {
   event.preventDefault();
-  const entries = [...new FormData(page.anotherForm)];
-  const given = entries.map(([name, value]) => [name, value.replace(/\s/g, "")]);
-  setFault(Object.fromEntries(given));
+  setFault(Object.fromEntries(new FormData(page.anotherForm)));
 });
 
 page.keyForm.addEventListener("submit", (event) => {

@@ -154,7 +154,7 @@ func testFaults(p *page) {
 
 	// A fault of any kind can be set with the fields, which keep their values. A
 	// refusal is the message of the service.
-	p.fill("code", " 500 ", "delay", "0.1", "answer-delay", "0.2", "retry-after", "7",
+	p.fill("code", "500", "delay", "0.1", "answer-delay", "0.2", "retry-after", "7",
 		"skip", "1", "times", "3", "operation", "createPet")
 	p.click("Set this fault")
 	p.see("#headline", "Slow by 0.1 s, 500, Answer slow by 0.2 s", "#parameters",
