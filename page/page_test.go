@@ -25,9 +25,6 @@ const (
 	key    = "a%key/of+the=test"
 	rex    = `{"name":"Rex","categoryId":7}`
 	markup = `<img src=x onerror='document.title=0'>` // must be shown as text
-
-	// Each row but the first has a gap that is not negative.
-	gaps = `$$("#list .pause").every((one, i) => /^\+\d+\.\d{3}$/.test(one.textContent) === i > 0)`
 )
 
 // Keys, as WebDriver writes them.
@@ -109,43 +106,39 @@ func testFaults(p *page) {
 	p.eval("sessionStorage.removeItem('broken')")
 	p.see("#sign.calm #headline", "No fault")
 
-	described := p.eval(`
+	offers := p.eval(`
 		const {paths, components: {schemas}} = await (await fetch("/openapi.json")).json();
 		const {parameters} = paths["/__admin/fault"].put;
 		const meaningOf = ({description}) => description.replaceAll("\u0060", "");
-		const words = schemas.FaultCode.oneOf.filter((entry) => entry.enum);
-		const isStatus = ({pattern}) => pattern && new RegExp(pattern).test("503");
-		const meanings = {
-			status: meaningOf(schemas.FaultCode.oneOf.find(isStatus)),
-			delay: meaningOf(parameters.find(({name}) => name === "delay")),
-			...Object.fromEntries(words.map((word) => [word.enum[0], meaningOf(word)])),
-		};
-		return {
-			meanings,
-			operations: ["", ...schemas.FaultOperation.enum],
-			fields: parameters.map((one) => one.name + " " + meaningOf(one)),
-			members: ["id", ...Object.keys(schemas.NewPet.properties)],
-			buttons: [
-				["503", "code=503", meanings.status],
-				["429", "code=429", meanings.status],
-				["Slow by 3 s", "delay=3", meanings.delay],
-				["Hold", "delay=30", meanings.delay],
-				...words.map((word) => [word.title, "code=" + word.enum[0], meaningOf(word)]),
-			].filter(([, parameters]) => parameters !== "code=ok"),
-		};`).(map[string]any)
-	meanings := described["meanings"].(map[string]any)
+		const codes = schemas.FaultCode.oneOf.map((one) => [one.title, one.enum?.[0], meaningOf(one)]);
+		const [status] = codes.filter(([, code]) => !code);
+		const words = codes.filter(([, code]) => code && code !== "ok");
+		const delay = meaningOf(parameters.find(({name}) => name === "delay"));
+		window.meaningOfCode = (code) => codes.find((one) => one[1] === code)?.[2] ?? status[2];
+		return [
+			["", ...schemas.FaultOperation.enum],
+			parameters.map((one) => one.name + " " + meaningOf(one)),
+			["id", ...Object.keys(schemas.NewPet.properties)],
+			[
+				["503", "503", "code=503", status[2]],
+				["429", "429", "code=429", status[2]],
+				["Slow by 3 s", "Slow by 3 s", "delay=3", delay],
+				["Hold", "Slow by 30 s", "delay=30", delay],
+				...words.map(([title, code, text]) => [title, title, "code=" + code, text]),
+			],
+		];`).([]any)
 	p.click("Another fault")
-	p.equal("$$('[name=operation][type=radio]').map(({value}) => value)", described["operations"])
-	p.equal("$$('#anotherForm div').map(shown)", described["fields"])
-	p.equal("$$('#petTitles th').map((one) => one.textContent)", described["members"])
-	p.equal("$$('.buttons button').map((one) => [shown(one), ...one.title.split(/: (.*)/, 2)])", described["buttons"])
-
-	for _, button := range described["buttons"].([]any) {
-		of := button.([]any)
-		p.click("createPet", of[0].(string)) // the choice is for one button
-		headline := cmp.Or(map[any]string{"Hold": "Slow by 30 s"}[of[0]], of[0].(string))
+	p.equal("$$('[name=operation][type=radio]').map(({value}) => value)", offers[0])
+	p.equal("$$('#anotherForm div').map(shown)", offers[1])
+	p.equal("$$('#petTitles th').map((one) => one.textContent)", offers[2])
+	p.equal("$$('.buttons button').length", len(offers[3].([]any)))
+	for _, offer := range offers[3].([]any) {
+		button := offer.([]any)
+		label, headline, parameters := button[0].(string), button[1].(string), button[2].(string)
+		p.equal("find(arguments[0]).title", parameters+": "+button[3].(string), label)
+		p.click("createPet", label) // the choice is for one button
 		p.see("#sign.active #headline", headline, "#end", "End the fault")
-		p.equal("[parameters, meaning].map(shown)", []any{of[1].(string) + " operation=createPet times=1", of[2]})
+		p.equal("[parameters, meaning].map(shown)", []any{parameters + " operation=createPet times=1", button[3]})
 		p.equal("document.title", headline+" – Petstore")
 	}
 	p.click("Every time", "Hold")
@@ -155,7 +148,7 @@ func testFaults(p *page) {
 	// A fault of any kind can be set with the fields, which keep their values. A
 	// refusal is the message of the service.
 	p.fill("code", "500", "delay", "0.1", "answer-delay", "0.2", "retry-after", "7",
-		"skip", "1", "times", "3", "operation", "createPet")
+		"operation", "createPet", "skip", "1", "times", "3")
 	p.click("Set this fault")
 	p.see("#headline", "Slow by 0.1 s, 500, Answer slow by 0.2 s", "#parameters",
 		"code=500 delay=0.1 answer-delay=0.2 retry-after=7 operation=createPet skip=1 times=3")
@@ -168,34 +161,28 @@ func testFaults(p *page) {
 	p.equal("shown('#parameters')", "code=503,lost,429 skip=1 times=3")
 
 	// The sign says how far a fault has come, and what is next.
-	const progress = "[shown('#counters'), shown('#headline'), shown('#meaning')]"
-	for _, want := range [][]any{
-		{"applied 0 matched 0 held 0 to come 3 to skip 1", "503, Answer lost, 429", meanings["status"]},
-		{"applied 0 matched 1 held 0 to come 3", "503, Answer lost, 429", meanings["status"]},
-		{"applied 1 matched 2 held 0 to come 2", "Answer lost, 429", meanings["lost"]},
-		{"applied 2 matched 3 held 0 to come 1", "429", meanings["status"]},
-		{"applied 3 matched 4 held 0 to come 0", "Used up", ""},
+	for _, want := range [][]string{
+		{"503", "applied 0 matched 0 held 0 to come 3 to skip 1", "503, Answer lost, 429"},
+		{"503", "applied 0 matched 1 held 0 to come 3", "503, Answer lost, 429"},
+		{"lost", "applied 1 matched 2 held 0 to come 2", "Answer lost, 429"},
+		{"429", "applied 2 matched 3 held 0 to come 1", "429"},
 	} {
-		p.equal(progress, want)
+		p.equal("[shown('#counters'), shown('#headline')]", want[1:])
+		p.equal("shown('#meaning') === meaningOfCode(arguments[0])", true, want[0])
 		p.send("GET /v1/pets", "")
 	}
-	p.see("#sign.idle #headline", "Used up", "#counters", "matched 5")
+	p.see("#sign.idle #headline", "Used up", "#counters", "applied 3 matched 4 held 0 to come 0", "#meaning", "")
 	p.click("End the fault")
 	p.see("#sign.calm #headline", "No fault", "#counters", "", "#end", "", "#parameters", "")
 	p.equal("document.title + document.activeElement.id", "Petstorelist")
 
 	// What does nothing is not shown as a failure.
-	for _, tt := range []struct{ query, headline, meaning string }{
-		{"code=ok", "OK", meanings["ok"].(string)},
-		{"delay=0", "Slow by 0 s", ""},
-	} {
-		p.send("PUT /__admin/fault?"+tt.query, "")
-		p.see("#sign.idle #headline", tt.headline)
-		p.send("GET /v1/pets", "")
-		p.click(tt.query)
-		p.see("#list [aria-selected=true]", tt.query, ".faulty[aria-selected=true], #details .faulty", "")
-		p.equal("shown('.asked')", strings.TrimSpace(tt.query+" "+tt.meaning))
-	}
+	p.send("PUT /__admin/fault?code=ok&delay=0", "")
+	p.see("#sign.idle #headline", "Slow by 0 s, OK")
+	p.send("GET /v1/pets", "")
+	p.click("code=ok delay=0")
+	p.see("#details .asked", "code=ok delay=0", ".faulty[aria-selected=true], #details .faulty", "")
+	p.equal("shown('.asked p') === meaningOfCode('ok')", true)
 }
 
 // What a client sent, and the answer, are shown as they are, and as text.
@@ -227,22 +214,13 @@ func testSent(p *page) {
 	// A repetition is known by its body, which the pane and the row show.
 	p.send("DELETE /__admin/requests", "")
 	p.send("POST /v1/pets", `{"name":"x`+strings.Repeat("🦎", 300)+`","categoryId":1}`)
-	for _, code := range []string{"503", "hangup", "lost", "truncate", "html"} {
-		p.send("GET /v1/pets/1", code, "Prefer: code="+code)
-	}
+	p.send("GET /v1/pets/1", "503", "Prefer: code=503")
+	p.send("GET /v1/pets/1", "lost", "Prefer: code=lost")
 	p.start("GET /v1/pets/1", "", "Prefer: code=drip")
-	p.equal(gaps, true)
-	p.equal("$$('#list .seconds').map((one) => one.textContent[0]).join('')", "000000>")
+	p.equal("$$('#list .seconds').map((one) => one.textContent[0]).join('')", "000>")
 	p.equal("shown('#list :nth-child(2) .excerpt')", "503")
-	p.equal("eachRow(() => shown('#details h3:nth-of-type(2)'))", []string{
-		"Answer, the first 1000 of 1235 bytes",
-		"Answer",
-		"Headers sent",
-		"Body of the answer, not sent",
-		"Answer",
-		"Answer",
-		"Answer",
-	})
+	p.equal("eachRow(() => shown('#details h3:nth-of-type(2)'))",
+		[]string{"Answer, the first 1000 of 1235 bytes", "Answer", "Body of the answer, not sent", "Answer"})
 }
 
 // The list follows its end, unless one has scrolled up. The arrow keys move the
@@ -371,23 +349,22 @@ func testSend(p *page) {
 	p.fill("Filter", "")
 	p.equal("[shown('#count'), shown('#list [aria-selected=true] .time') === arrival]", []any{"3", true})
 	p.equal("rows()", []string{"POST 201 /v1/pets delay=30", "POST 201 /v1/pets delay=30", "GET 200 /v1/pets delay=0"})
-	p.equal(gaps, true)
+	// Each row but the first has a gap that is not negative.
+	p.equal(`$$("#list .pause").every((one, i) => /^\+\d+\.\d{3}$/.test(one.textContent) === i > 0)`, true)
 }
 
 // A copied line sends the same request in each shell, and runs nothing. Many of
 // the requests here were made to harm whoever pastes them.
 func testCopy(p *page) {
-	p.send("POST /v1/pets", `{"name":"it's <b> \"$KEY\""}`, "Content-Type: application/json")
+	p.send("POST /v1/pets", `{"name":"it's <b> \"$KEY\""}\';touch PWN;#\`, "Content-Type: application/json")
 	p.send("GET /v1/pets?status={a}[1-2]", "", "Prefer: code=418, wait=1")
 	p.send("HEAD /v1/pets/../pets", "")
 	p.send("PATCH /v1/pets", "@no 'file'", "Content-Type: text/plain")
 	p.send("GET /v1/pets", "", "X-Id: ")
 	p.send("`touch$IFS'PWN'` /v1/';touch${IFS}PWN;'", "")
-	p.send("GET /@evil.test/steal", "")
 	p.send("GET /v1/pets", "", "X-Id: @/etc/passwd';touch PWN;#")
-	p.send("POST /v1/pets", `\';touch PWN;#\`)
 	p.send("POST /v1/pets", "`touch PWN` $(touch PWN) !touch '!touch' %PATH% ~ ?*")
-	p.equal("list.children.length", 10)
+	p.equal("list.children.length", 8)
 
 	// The journal in lines, without the headers that curl sends by itself.
 	own := regexp.MustCompile(`"(Accept|Accept-Encoding|Connection|Content-Length|Host|User-Agent)":"[^"]*",?`)
@@ -425,7 +402,6 @@ func testCopy(p *page) {
 	const again, copied = "Send again", "Copy as curl"
 	tests := []struct{ request, body, header, buttons string }{
 		{"POST /v1/pets", "a\nb", "", again},
-		{"POST /v1/pets", "\x1b[31m", "", again},
 		{"GET a:@evil.test/x", "", "", ""},
 		{"GET /v1/pets?\xff", "", "", ""},
 		{"POST /v1/pets", strings.Repeat("x", 70_000), "", ""},
@@ -536,12 +512,8 @@ func testLooks(p *page) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	for i, scheme := range []string{"light", "dark", "light"} {
+	for _, scheme := range []string{"light", "dark"} {
 		p.resize(1366, 768, scheme)
-		if i == 2 {
-			p.eval("location.hash = '#key=wrong'")
-			p.see("#keyError", "not the API key")
-		}
 		violations := p.eval(string(axe) + `; return axe.run().then(({violations}) =>
 			violations.map(({id, nodes}) => [id, ...nodes.map(({html}) => html)]));`).([]any)
 		if len(violations) > 0 {
@@ -616,10 +588,13 @@ const helpers = `
 	const realTimeout = window.setTimeout;
 	window.until = async (look, want) => {
 		const end = Date.now() + 30_000;
-		while (JSON.stringify(look() ?? null) !== JSON.stringify(want) && Date.now() < end) {
+		for (;;) {
+			const got = JSON.stringify(look() ?? null);
+			if (got === JSON.stringify(want) || Date.now() > end) {
+				return got === JSON.stringify(want) ? null : got;
+			}
 			await new Promise((resolve) => realTimeout(resolve, 10));
 		}
-		return look() ?? null;
 	};
 	window.setTimeout = (callback, pause) => realTimeout(callback, pause / 10);
 	window.fetch = async (path, init) => {
@@ -635,11 +610,8 @@ const helpers = `
 func (p *page) equal(expression string, want any, args ...any) {
 	p.Helper()
 	got := p.eval("return until(() => "+expression+", [...arguments].at(-1))", append(args, want)...)
-	gotJSON, err1 := json.Marshal(got)
-	wantJSON, err2 := json.Marshal(want)
-	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(gotJSON, wantJSON) {
-		p.Fatalf("%s %q: %v\n got %s\nwant %s, in\n%.1500s",
-			expression, args, err, gotJSON, wantJSON, p.eval("return shown('body')"))
+	if got != nil {
+		p.Fatalf("%s %q:\n got %s\nwant %q, in\n%.1500s", expression, args, got, want, p.eval("return shown('body')"))
 	}
 }
 
