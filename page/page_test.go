@@ -261,7 +261,6 @@ func testList(p *page) {
 	p.press(up)
 	p.click("×")
 	p.see("#pane", "")
-	p.equal("document.activeElement.id", "list")
 
 	// What is counted is what is there.
 	for i := 65; i <= 1004; i++ {
@@ -297,7 +296,6 @@ func testFilter(p *page) {
 	// What is selected stays in the pane while it is not found.
 	p.click("/v1/pets/7")
 	p.fill("Filter", "shop")
-	p.equal("found.textContent + found.role", "1 of 4 requestsstatus")
 	p.see("#paneTitle", "/v1/pets/7", "#count", "1 of 4", "#list [aria-selected=true]", "", "#noMatch", "")
 	p.fill("Filter", "shop none")
 	p.see("#noMatch", "No request matches.", "#noRequests", "", "#count", "0 of 4")
@@ -326,12 +324,10 @@ func testSend(p *page) {
 	// One that waits is a row as any other. It stays selected when it has its
 	// answer, even if others are nearly the same.
 	p.send("DELETE /__admin/requests", "")
-	p.click("createPet", "Every time", "429")
-	p.see("#headline", "429", "#noRequests", "No requests")
-	p.click("Every time", "Hold") // no choice is left from before
-	p.see("#headline", "Slow by 30 s")
+	p.click("Every time", "Hold")
+	p.see("#headline", "Slow by 30 s", "#noRequests", "No requests")
 	p.click("Add a pet")
-	p.equal("rows().join('').replace(/[0-9]+ s/, '…')", "POST waiting … /v1/pets delay=30")
+	p.see("#counters", "held 1")
 	p.click("Add a pet")
 	p.see("#counters", "held 2", "#count", "2, 2 waiting", "#noRequests", "")
 	p.click("Add a pet") // a browser has six connections
@@ -528,7 +524,6 @@ func testPicture(p *page) {
 	if file == "" {
 		p.Skip("PETSTORE_PICTURE names no file")
 	}
-	const milo = `POST /v1/pets {"name":"Milo","categoryId":3,"status":"available"}`
 	p.send("PUT /__admin/fault?code=lost,503,429,truncate&operation=createPet&skip=3", "")
 	for _, request := range []string{
 		`POST /v1/pets {"name":"Bella","categoryId":2,"status":"pending"}`,
@@ -536,8 +531,9 @@ func testPicture(p *page) {
 		"GET /v1/pets?limit=20 ",
 		"GET /v1/pets?stauts=sold ",
 		`POST /v1/pets {"name":"Rex","categoryId":"7"}`,
-		"GET /v1/pets/7 ",
-		milo, milo, milo,
+		`POST /v1/pets {"name":"Milo","categoryId":3,"status":"available"}`,
+		`POST /v1/pets {"name":"Milo","categoryId":3,"status":"available"}`,
+		`POST /v1/pets {"name":"Milo","categoryId":3,"status":"available"}`,
 	} {
 		i := strings.LastIndex(request, " ")
 		p.send(request[:i], request[i+1:], "User-Agent: shop/2.1")
