@@ -207,12 +207,12 @@ var faultCodes = []struct {
 	}},
 }
 
-// performHalf performs the operation. To a HEAD, no answer is sent, as there is no
-// body to halve.
+// performHalf performs the operation. No answer is sent if it has no body to halve, as
+// for HEAD.
 func performHalf(x *exchange, sendBody func(*exchange, []byte)) answer {
 	a := x.perform()
 	a.sendBody = sendBody
-	if x.r.Method == "HEAD" {
+	if x.r.Method == "HEAD" || len(a.body) == 0 {
 		a.status = 0
 	}
 	return a
