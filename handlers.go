@@ -514,12 +514,13 @@ func listPets(x *exchange) (answer, error) {
 }
 
 // nextPage returns the Link to the page after the pet with this id. It has the
-// parameters of this page, but not the unknown ones.
+// parameters of this page, which are valid and so need no escaping, but not the
+// unknown ones.
 func nextPage(x *exchange, id int64) string {
 	link := "<" + x.r.URL.EscapedPath() + "?"
 	for _, name := range x.route.parameters {
 		if name != "after" && x.query.Has(name) {
-			link += name + "=" + url.QueryEscape(x.query.Get(name)) + "&"
+			link += name + "=" + x.query.Get(name) + "&"
 		}
 	}
 	return link + "after=" + strconv.FormatInt(id, 10) + `>; rel="next"`
