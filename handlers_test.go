@@ -471,7 +471,7 @@ func TestRefused(t *testing.T) {
 		{"DELETE /__admin/requests", "{}", "does not take a body"},
 
 		{reset, " ", `the seed is empty; it must be a JSON array, such as [{"name":"Rex","categoryId":7}]`},
-		{reset, "null", "the seed is null;"},
+		{reset, "null\n", "the seed is null;"},
 		{reset, "{}", "the seed is {};"},
 		{reset, "[1", "the seed is not JSON: unexpected end of JSON input, at byte 2;"},
 		{reset, "[5]", "pet 1: the pet is 5; it must be a JSON object"},
@@ -723,6 +723,7 @@ func TestSimulatedErrors(t *testing.T) {
 		{"code=503", 503, "service_unavailable", "1", ""},
 		{"code=599", 599, "status_599", "", ""},
 		{"code=429, retry-after=0", 429, "too_many_requests", "0", ""},
+		{"code=401, retry-after=2", 401, "invalid_token", "2", `Bearer realm="petstore", error="invalid_token"`},
 		{"code=500, retry-after=3600", 500, "internal_server_error", "3600", ""},
 	} {
 		// Neither the path, the method, the query nor the body matters.
@@ -994,6 +995,14 @@ func TestConcurrentFaults(t *testing.T) {
 				fmt.Sprintf(`"matched":%d,"applied":%d,"held":0`, clients*each, clients*each-want[200]))
 		})
 	}
+
+	// Each fault ends once: to end one twice would be a panic.
+	w := newWorld(newStore())
+	concurrently(clients, func(int) {
+		for range 200 * each {
+			w.setStanding(&standingFault{ended: make(chan struct{})})
+		}
+	})
 }
 
 // When the standing fault is deleted, replaced or reset, or when the service
