@@ -1,7 +1,7 @@
 // Tests of a client of petstore (Node.js 20 or newer). Copy this file into your
 // own project, put the binary of petstore beside it, and run
 // "node --test client.test.mjs" or vitest. With petstore.d.ts, which a command in
-// README.md of petstore makes, NewPet below is typed.
+// examples/README.md of petstore makes, NewPet below is typed.
 // @vitest-environment node
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
