@@ -248,7 +248,7 @@ async function send(request) {
     return;
   }
   update({ sending: state.sending + 1, followsEnd: true });
-  let result = "no whole answer";
+  let result = "no answer, or not all of it";
   try {
     const response = await fetch(requestOf(request));
     await response.text();
@@ -339,7 +339,7 @@ function outcomeClass({ status = -1 }) {
 
 // secondsOf returns the time until the answer was ready. Its body may then have been sent slowly.
 function secondsOf({ method, seconds, status, fault }) {
-  const isSlow = method !== "HEAD" && ["stall", "drip"].includes(fault?.code);
+  const isSlow = fault?.code === "stall" || (fault?.code === "drip" && method !== "HEAD");
   return status === undefined ? undefined : `${isSlow ? "> " : ""}${seconds.toFixed(3)}`;
 }
 
@@ -625,7 +625,7 @@ function drawCount() {
   const all = total + waiting.length;
   const ofAll = there < all ? `the last ${numeral(there)} of ${numeral(all)}` : numeral(there);
   const found = filter ? `${numeral(visible.length)} of ${numeral(there)}` : "";
-  const count = waiting.length > 0 ? `${ofAll}, ${waiting.length} waiting` : ofAll;
+  const count = waiting.length > 0 ? `${ofAll}, ${waiting.length} of them waiting` : ofAll;
   page.count.textContent = since ? found || count : "";
   page.found.textContent = found && `${found} requests`;
   page.noRequests.hidden = !since || there > 0;
@@ -656,8 +656,8 @@ function drawPane() {
   page.copy.hidden = !isKnown(selected) || curlLine(selected).search(unsafe) >= 0;
   page.obstacle.hidden = !page.sendAgain.hidden && !page.copy.hidden;
   const className = isFailure(fault) ? "asked faulty" : "asked";
-  const meaning = method === "HEAD" ? "An answer to HEAD has no body." : meaningOf(fault);
-  const parts = [make("code", {}, faultText(fault)), make("p", {}, meaning)];
+  const ofHead = method === "HEAD" ? " An answer to HEAD has no body." : "";
+  const parts = [make("code", {}, faultText(fault)), make("p", {}, meaningOf(fault) + ofHead)];
   page.details.replaceChildren(
     make("div", { className, hidden: !fault }, ...parts),
     facts({ ...notesOf(selected), time, seconds: secondsOf(selected), operation }),
@@ -685,7 +685,8 @@ function answerTitle({ method, status, answerHeaders = {} }) {
     return "Body of the answer, not sent";
   }
   const length = answerHeaders["Content-Length"];
-  return length > maxAnswer ? `Answer, the first ${maxAnswer} of ${length} bytes` : "Answer";
+  const what = length > maxAnswer ? `, the first ${maxAnswer} of ${length} bytes` : "";
+  return `Body of the answer${what}`;
 }
 
 function drawPets() {
@@ -766,7 +767,7 @@ page.copy.addEventListener("click", copy);
 page.close.addEventListener("click", closePane);
 page.end.addEventListener("click", () => act("DELETE", "/__admin/fault"));
 for (const [button, question, method, path] of [
-  [page.clear, "Remove all requests, for all clients?", "DELETE", "/__admin/requests"],
+  [page.clear, "Remove all recorded requests, for all clients?", "DELETE", "/__admin/requests"],
   [page.reset, "Reset all, for all clients, to the pets of the start?", "POST", "/__admin/reset"],
 ]) {
   button.addEventListener("click", () => confirm(question) && act(method, path));

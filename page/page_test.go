@@ -204,7 +204,7 @@ func testSent(p *page) {
 	p.equal("$$('#desk img').length + document.title", "0Petstore")
 	p.send("HEAD /v1/pets?after=0", "", "Prefer: code=drip")
 	p.click("HEAD 200 /v1/pets?after=0 code=drip beyond: HEAD, after")
-	p.see("#details", "code=drip An answer to HEAD has no body. beyond HEAD, after")
+	p.see("#details", "An answer to HEAD has no body. beyond HEAD, after")
 
 	// What is not seen, or turns the text around, is shown as a number.
 	p.send("POST /v1/pets?\u202e", "{\"name\":\"\u0085\u202e\u200b\",\"categoryId\":1}", "X-Name: \u202e")
@@ -223,10 +223,10 @@ func testSent(p *page) {
 	p.equal("$$('#list .seconds').map((one) => one.textContent[0]).join('')", "000>")
 	p.equal("shown('#list :nth-child(2) .excerpt')", "503")
 	p.equal("eachRow(() => $$('#details h3').map(shown).join('; '))", []string{
-		"Sent; Answer, the first 1000 of 1235 bytes; Headers of the answer; Headers sent",
-		"Sent; Answer; Headers of the answer; Headers sent",
+		"Sent; Body of the answer, the first 1000 of 1235 bytes; Headers of the answer; Headers sent",
+		"Sent; Body of the answer; Headers of the answer; Headers sent",
 		"Sent; Body of the answer, not sent; Headers sent",
-		"Sent; Answer; Headers of the answer; Headers sent",
+		"Sent; Body of the answer; Headers of the answer; Headers sent",
 	})
 }
 
@@ -243,6 +243,7 @@ func testList(p *page) {
 	const scrolled = "return new Promise((resolve) => list.addEventListener('scroll', resolve))"
 	send(1, 60)
 	p.equal(isAtEnd, true)
+	p.equal("$('.titles').clientHeight >= $('.titles span').offsetHeight", true) // as all titles are seen
 	p.eval("list.scrollTop = 300; " + scrolled)
 	send(61, 63)
 	p.equal("list.scrollTop", 300)
@@ -326,7 +327,7 @@ func testSend(p *page) {
 	p.click("Every time", "Hang up")
 	p.see("#headline", "Hang up")
 	p.click("Add a pet")
-	p.see("#notice", "This browser got no whole answer.")
+	p.see("#notice", "This browser got no answer, or not all of it.")
 
 	// One that waits is a row as any other. It stays selected when it has its
 	// answer, even if others are nearly the same.
@@ -336,11 +337,11 @@ func testSend(p *page) {
 	p.click("Add a pet")
 	p.see("#counters", "held 1")
 	p.click("Add a pet")
-	p.see("#counters", "held 2", "#count", "2, 2 waiting", "#noRequests", "")
+	p.see("#counters", "held 2", "#count", "2, 2 of them waiting", "#noRequests", "")
 	p.click("Add a pet") // a browser has six connections
 	p.see("#notice", "Not sent: 2 requests of this page still wait.")
 	p.send("GET /v1/pets", "", "Prefer: delay=0")
-	p.see("#count", "3, 2 waiting", "#notice", "") // which was about the last request
+	p.see("#count", "3, 2 of them waiting", "#notice", "") // which was about the last request
 	p.eval("list.children[1].click(); window.arrival = shown('#list [aria-selected=true] .time')")
 	p.see("#paneTitle", "POST /v1/pets", "#result", "waiting", "#details", `"name":"Zoë"`,
 		"#details", "delay=30", "#copy", "Copy", "#sendAgain", "Send")
