@@ -90,12 +90,8 @@ function update(changes) {
 
 const notPetstore = "Something other than petstore answers.";
 
-// failure returns the error of a call, with the status of the answer, or 0 without one.
-function failure(message, status) {
-  return Object.assign(new Error(message), { status });
-}
-
-// call returns the JSON of an answer. It throws a failure whose message is to be told.
+// call returns the JSON of an answer. It throws an error whose message is to be told, with the
+// status of the answer, or 0 without one.
 async function call(method, path, reviver) {
   const headers = { Authorization: `Bearer ${state.key}`, "Petstore-Observer": "page" };
   let response;
@@ -104,11 +100,12 @@ async function call(method, path, reviver) {
     response = await fetch(path, { method, headers, signal: AbortSignal.timeout(timeLimit) });
     text = await response.text();
   } catch {
-    throw failure("Petstore does not answer.", 0);
+    throw Object.assign(new Error("Petstore does not answer."), { status: 0 });
   }
   const answer = JSON.parse(text || "{}", reviver);
   if (!response.ok) {
-    throw failure(answer.message ?? notPetstore, response.status);
+    const { status } = response;
+    throw Object.assign(new Error(answer.message ?? notPetstore), { status });
   }
   return answer;
 }
@@ -247,7 +244,7 @@ async function send(request) {
     update({ notice: `Not sent: ${maxSending} requests of this page still wait.` });
     return;
   }
-  update({ sending: state.sending + 1, followsEnd: true });
+  update({ sending: state.sending + 1, followsEnd: true, notice: "Waiting for an answer." });
   let result = "no answer, or not all of it";
   try {
     const response = await fetch(requestOf(request));
@@ -395,9 +392,13 @@ function reveal(text) {
 // the page, a target such as @evil.test/ would lead to another host, with the key. *** and U+FFFD
 // stand for what the journal does not have.
 function isKnown(request) {
-  const { url, headers, body } = request;
-  const hasBody = body || !(headers["Content-Length"] > 0 || headers["Transfer-Encoding"]);
-  return hasBody && /^\/[^#]*$/.test(url) && !/\*{3}|\uFFFD/.test(curlLine(request));
+  const isPath = /^\/[^#]*$/.test(request.url);
+  return isPath && hasWholeBody(request) && !/\*{3}|\uFFFD/.test(curlLine(request));
+}
+
+// hasWholeBody reports whether the body is known, which is empty if it was not read to its end.
+function hasWholeBody({ headers, body }) {
+  return body || !(headers["Content-Length"] > 0 || headers["Transfer-Encoding"]);
 }
 
 // isKept reports whether a browser sends a request as it was. It normalizes methods and targets,
@@ -656,12 +657,13 @@ function drawPane() {
   page.copy.hidden = !isKnown(selected) || curlLine(selected).search(unsafe) >= 0;
   page.obstacle.hidden = !page.sendAgain.hidden && !page.copy.hidden;
   const className = isFailure(fault) ? "asked faulty" : "asked";
+  const sentTitle = hasWholeBody(selected) ? "Sent" : "Sent, with a body that is not known";
   const ofHead = method === "HEAD" ? " An answer to HEAD has no body." : "";
   const parts = [make("code", {}, faultText(fault)), make("p", {}, meaningOf(fault) + ofHead)];
   page.details.replaceChildren(
     make("div", { className, hidden: !fault }, ...parts),
     facts({ ...notesOf(selected), time, seconds: secondsOf(selected), operation }),
-    ...part("Sent", lines(`${method} ${url}${body ? `\n\n${body}` : ""}`)),
+    ...part(sentTitle, lines(`${method} ${url}${body ? `\n\n${body}` : ""}`)),
     ...part(answerTitle(selected), answer && lines(indent(answer))),
     ...part("Headers of the answer", status > 0 && facts(answerHeaders)),
     ...part("Headers sent", facts(headers)),
@@ -730,6 +732,7 @@ page.list.addEventListener("keydown", (event) => {
     const current = visible.indexOf(selected);
     const next = (current < 0 ? visible.length : current) + step;
     update({ selected: visible[Math.max(0, Math.min(visible.length - 1, next))] });
+    showRow(state.selected); // also if it was selected before
   } else if (event.key === "Enter" && selected) {
     page.pane.focus();
   }

@@ -218,13 +218,15 @@ func testSent(p *page) {
 	p.send("DELETE /__admin/requests", "")
 	p.send("POST /v1/pets", `{"name":"x`+strings.Repeat("🦎", 300)+`","categoryId":1}`)
 	p.send("GET /v1/pets/1", "503", "Prefer: code=503")
+	p.send("POST /v1/pets", rex, "Authorization: none")
 	p.send("GET /v1/pets/1", "lost", "Prefer: code=lost")
 	p.start("GET /v1/pets/1", "", "Prefer: code=drip")
-	p.equal("$$('#list .seconds').map((one) => one.textContent[0]).join('')", "000>")
+	p.equal("$$('#list .seconds').map((one) => one.textContent[0]).join('')", "0000>")
 	p.equal("shown('#list :nth-child(2) .excerpt')", "503")
 	p.equal("eachRow(() => $$('#details h3').map(shown).join('; '))", []string{
 		"Sent; Body of the answer, the first 1000 of 1235 bytes; Headers of the answer; Headers sent",
 		"Sent; Body of the answer; Headers of the answer; Headers sent",
+		"Sent, with a body that is not known; Body of the answer; Headers of the answer; Headers sent",
 		"Sent; Body of the answer, not sent; Headers sent",
 		"Sent; Body of the answer; Headers of the answer; Headers sent",
 	})
@@ -261,6 +263,9 @@ func testList(p *page) {
 		p.see("#paneTitle", url, "#list [aria-selected=true] .url", url)
 		p.equal("list.getAttribute('aria-activedescendant') === $('[aria-selected=true]').id", true)
 	}
+	p.eval("list.scrollTop = 0")
+	p.press(down)
+	p.equal(isAtEnd, true) // as the selected row is shown
 	p.press(enter)
 	p.equal("document.activeElement.id", "pane")
 	p.press(escape)
