@@ -24,11 +24,11 @@ func newKey() string {
 // stay far below the limit for headers.
 const maxKey = 4096
 
-// validateKey returns an error if the key is too long, or a header cannot carry it.
-// The empty key is valid: it stands for a random one.
+// validateKey returns an error if the key is too long, or has other characters than
+// visible ASCII ones. The empty key is valid: it stands for a random one.
 func validateKey(key string) error {
-	isInvisible := func(c rune) bool { return c <= ' ' || c > '~' }
-	if len(key) > maxKey || strings.ContainsFunc(key, isInvisible) {
+	isOther := func(c rune) bool { return c <= ' ' || c > '~' }
+	if len(key) > maxKey || strings.ContainsFunc(key, isOther) {
 		return fmt.Errorf("PETSTORE_API_KEY must be 1 to %d visible ASCII characters: "+
 			"no space, no control character", maxKey)
 	}
@@ -71,9 +71,8 @@ func bearerToken(r *http.Request) string {
 	return strings.TrimLeft(token, " ")
 }
 
-// allowOrigins lets web pages of every origin read the response to r, whose
-// headers are h. It does not allow a browser to send credentials of its own,
-// such as cookies (Fetch standard, "CORS protocol").
+// allowOrigins adds to h, the headers of the response to r, those that let web pages
+// of every origin read it (Fetch standard, "CORS protocol").
 func allowOrigins(h http.Header, r *http.Request) {
 	if r.Header.Get("Origin") == "" {
 		return

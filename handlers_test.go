@@ -1480,7 +1480,7 @@ func TestSeed(t *testing.T) {
 			}
 			create := s.do(t, "POST /v1/pets", newIda)
 			if next < 0 {
-				create.wantError(t, 507, "insufficient_storage", "no id is left")
+				create.wantError(t, 507, "insufficient_storage", "there is no id after 9223372036854775807")
 			} else {
 				create.wantHeader(t, "Location", fmt.Sprint("/v1/pets/", next))
 			}

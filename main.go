@@ -70,8 +70,8 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	}
 
 	// Collecting garbage less often than by default saves 10 to 30 % of the CPU time.
-	// A full store and a full journal stay below the memory limit, near which garbage
-	// is collected more often.
+	// Near the memory limit, garbage is collected more often. Without the flag -seed, a
+	// full store and a full journal stay below it.
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
@@ -147,7 +147,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
 		"for example because the test that started it has ended")
 	flags.BoolVar(&opts.log, "log", false, "log the address of the page, every recorded request,\n"+
-		"and every request under /__admin but GET and HEAD")
+		"and every request under /__admin but GET, HEAD and OPTIONS")
 	flags.BoolVar(&opts.version, "version", false, "print the versions of the interface and of this build, and exit")
 
 	if err := flags.Parse(args); err != nil {

@@ -54,7 +54,7 @@ type NewPet struct {
 	Status     string `json:"status,omitempty"` // one of petStatuses, or absent if the client gave none
 }
 
-// Pet is a NewPet with the id that the store has assigned (contract, section 2).
+// Pet is a NewPet with its id (contract, section 2).
 type Pet struct {
 	ID int64 `json:"id"` // at least 1
 	NewPet
@@ -68,13 +68,13 @@ type object struct {
 }
 
 // parseObject parses the JSON object of a pet. The last of several members with
-// the same name wins, as in encoding/json. In error messages, what names the text.
-func parseObject(what string, text []byte) (*object, error) {
+// the same name wins, as in encoding/json. Error messages call the text by name.
+func parseObject(name string, text []byte) (*object, error) {
 	if !utf8.Valid(text) {
-		return nil, badRequest(codeInvalidBody, what+" is not valid UTF-8")
+		return nil, badRequest(codeInvalidBody, name+" is not valid UTF-8")
 	}
 	o := &object{}
-	err := parseJSON(what, text, &o.members, `a JSON object, such as {"name":"Rex","categoryId":7}`)
+	err := parseJSON(name, text, &o.members, `a JSON object, such as {"name":"Rex","categoryId":7}`)
 	return o, err
 }
 
@@ -93,8 +93,8 @@ func (o *object) take(name, allowed string) json.RawMessage {
 func (o *object) text(name string) string {
 	value := o.take(name, "a string")
 	var text string
-	err := json.Unmarshal(value, &text)
-	if err != nil || value[0] != '"' { // null is no error
+	json.Unmarshal(value, &text) // what does not begin with a quote is not a string
+	if !bytes.HasPrefix(value, []byte(`"`)) {
 		o.keep(invalidJSON(name, string(value), "a string"))
 	}
 	return text
@@ -132,9 +132,9 @@ func parsePet(o *object) NewPet {
 	return p
 }
 
-// parseJSON parses text into v. In error messages, what names the text, and allowed
-// says which JSON it must be.
-func parseJSON(what string, text []byte, v any, allowed string) error {
+// parseJSON parses text into v. Error messages call the text by name, and say which
+// JSON is allowed.
+func parseJSON(name string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
 	trimmed := bytes.TrimSpace(text)
 	isNull := string(trimmed) == "null" // encoding/json accepts null for anything, within v, too
@@ -143,10 +143,10 @@ func parseJSON(what string, text []byte, v any, allowed string) error {
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && len(trimmed) > 0 {
-		message := fmt.Sprintf("%s is not JSON: %v, at byte %d; it must be %s", what, syntax, syntax.Offset, allowed)
+		message := fmt.Sprintf("%s is not JSON: %v, at byte %d; it must be %s", name, syntax, syntax.Offset, allowed)
 		return badRequest(codeInvalidBody, message)
 	}
-	return invalidJSON(what, cmp.Or(string(trimmed), "empty"), allowed)
+	return invalidJSON(name, cmp.Or(string(trimmed), "empty"), allowed)
 }
 
 // encodeJSON returns v as JSON, with <, > and & as they are.
@@ -223,7 +223,7 @@ func (s *store) add(p NewPet) (*storedPet, error) {
 func (s *store) put(id int64, p NewPet) (*storedPet, error) {
 	if id == 0 {
 		if s.lastID == math.MaxInt64 {
-			return nil, newError(507, fmt.Sprintf("no id is left, as a pet has the largest, %d", s.lastID))
+			return nil, newError(507, fmt.Sprintf("there is no id after %d", s.lastID))
 		}
 		id = s.lastID + 1
 	}
@@ -308,15 +308,15 @@ func (s *store) putSeed(pet []byte) error {
 	return err
 }
 
-// received is a request in the journal, as it arrived. It must not be modified. Here
-// and in entry, bytes that are not UTF-8 become U+FFFD in JSON. What the members mean
-// is in api/openapi.json.
+// received is a request in the journal. It must not be modified. Here and in entry,
+// bytes that are not UTF-8 become U+FFFD in JSON. What the members mean is in
+// api/openapi.json.
 type received struct {
 	Time      timestamp        `json:"time"`
 	Method    string           `json:"method"`
 	URL       string           `json:"url"`
 	Operation string           `json:"operation,omitempty"`
-	Headers   headers          `json:"headers"` // with Host and Transfer-Encoding, and without the key
+	Headers   headers          `json:"headers"` // with Host and Transfer-Encoding
 	Body      string           `json:"body"`
 	Fault     *faultParameters `json:"fault,omitempty"` // nil for none
 }
@@ -349,9 +349,9 @@ const (
 	maxJournalSize = 4 << 20 // bytes of all entries, see estimate
 )
 
-// estimate returns the memory that the entry takes, in bytes.
+// estimate returns the size of what can be large in the entry, in bytes.
 func (e *entry) estimate() int {
-	const each = 100 // what a value of a header, or a name in Ignored, needs besides its text
+	const each = 100 // what a value of a header, or a name, needs besides its text
 	size := len(e.Method) + len(e.URL) + len(e.Operation) + len(e.Body) + len(e.Answer) + len(e.Error)
 	for _, h := range []headers{e.Headers, e.AnswerHeaders} {
 		for name, values := range h {
@@ -381,9 +381,8 @@ func secondsSince(t time.Time) float64 {
 	return float64(time.Since(t).Round(time.Millisecond).Milliseconds()) / 1000
 }
 
-// headers are the headers of a request or an answer, in the map that net/http
-// has for them. They must not be modified. In JSON, they are an object, and the
-// values of a repeated header are joined with ", ".
+// headers are the headers of a request or an answer. They must not be modified. In
+// JSON, they are an object, and the values of a repeated header are joined with ", ".
 type headers http.Header
 
 func (h headers) MarshalJSON() ([]byte, error) {
@@ -409,7 +408,7 @@ type journal struct {
 	size    int                // of all entries
 	meta    journalMeta        // what readers get beside the entries
 	waiting map[*received]bool // requests that wait for a delay and have not been recorded
-	changed chan struct{}      // see watch; nil if nobody watches
+	changed chan struct{}      // see watch
 }
 
 func newJournal() *journal {
