@@ -12,11 +12,15 @@ import os
 import pathlib
 import subprocess
 import unittest
+import urllib.error
 import urllib.parse
 import urllib.request
 
 # The path of the binary.
 PETSTORE = pathlib.Path(__file__).with_name("petstore.exe" if os.name == "nt" else "petstore")
+
+# A proxy of the environment could not reach petstore.
+os.environ["no_proxy"] = "127.0.0.1"
 
 REX = {"name": "Rex", "categoryId": 7}
 
@@ -59,8 +63,11 @@ class ClientTest(unittest.TestCase):
         request = urllib.request.Request(urllib.parse.urljoin(self.base, path), method=method)
         request.add_header("Authorization", "Bearer test")
         request.add_header("Petstore-Observer", "test")
-        with urllib.request.urlopen(request, timeout=10) as response:
-            return json.loads(response.read() or "null")  # a 204 has no body
+        try:
+            with urllib.request.urlopen(request, timeout=10) as response:
+                return json.loads(response.read() or "null")  # a 204 has no body
+        except urllib.error.HTTPError as error:
+            self.fail(f"{method} {path}: {error.read().decode()}")
 
     def test_create_is_retried(self):
         # The first request gets an error, the second a reset connection, and the
