@@ -1,7 +1,7 @@
 package main
 
-// This file holds failures: first the real ones and the checks that return
-// them, then the faults, which are the failures that clients ask for.
+// This file holds failures: first the real ones, then the faults, which are the
+// failures that clients ask for.
 
 import (
 	"cmp"
@@ -130,7 +130,7 @@ func (f *firstError) keep(err error) {
 type fault struct {
 	faultParameters
 	status   int                    // Code, if it is a status, or 0
-	instead  func(*exchange) answer // what Code does in place of exchange.perform; nil without a code
+	respond  func(*exchange) answer // called in place of exchange.perform, which it may call; nil without a code
 	standing *standingFault         // where the fault comes from; nil for Prefer
 }
 
@@ -180,7 +180,7 @@ const (
 // request has been recorded then. The WriteTimeout of the server must allow for that.
 var faultCodes = []struct {
 	code    string
-	instead func(*exchange) answer
+	respond func(*exchange) answer
 }{
 	{"ok", (*exchange).perform},
 	{"hangup", func(*exchange) answer { return answer{} }},
@@ -243,7 +243,7 @@ func sendHalf(x *exchange, body []byte) {
 	x.writeNow(body[:len(body)/2])
 }
 
-// stall sends half of the body, and makes the client wait for the rest.
+// stall sends half of the body, and keeps the connection open. The rest is not sent.
 func stall(x *exchange, body []byte) {
 	sendHalf(x, body)
 	x.hold(maxWait)
@@ -360,7 +360,7 @@ func parseFaults(given *values) (all faultParameters, faults []fault) {
 		f.Code = code
 		if given.Has("code") {
 			var err error
-			f.status, f.instead, err = parseCode(code)
+			f.status, f.respond, err = parseCode(code)
 			given.keep(err)
 		}
 		if f.status == 0 {
@@ -372,16 +372,16 @@ func parseFaults(given *values) (all faultParameters, faults []fault) {
 }
 
 // parseCode returns what a code does. The status is 0 if the code is not one.
-func parseCode(code string) (status int, instead func(*exchange) answer, err error) {
+func parseCode(code string) (status int, respond func(*exchange) answer, err error) {
 	var codes []string
 	for _, known := range faultCodes {
 		if known.code == code {
-			return 0, known.instead, nil
+			return 0, known.respond, nil
 		}
 		codes = append(codes, known.code)
 	}
 	n, err := parseInteger(invalidParameter, "code", code, 400, 599)
-	if err != nil {
+	if err != nil { // its message does not name the words
 		return 0, nil, invalidParameter("code", code, "a status from 400 to 599, "+orList(codes))
 	}
 	return int(n), simulate, nil

@@ -136,7 +136,7 @@ func (s *service) handler() http.Handler {
 		case isClean(r.URL):
 			mux.ServeHTTP(w, r)
 		default:
-			fallback(w, r) // the mux would redirect to the clean path
+			fallback(w, r) // the mux would redirect most of these paths to clean ones
 		}
 	})
 }
@@ -198,8 +198,8 @@ type answer struct {
 	contentType string
 	body        []byte // must not be modified
 	problem     string // for the journal: the message of an Error, or that the client left
-	// sendBody sends the body in parts, or does what else a fault does at this point.
-	// Its body is nil if none may be sent: to a HEAD, and without a status. A nil
+	// sendBody sends the body in parts, or does something else, such as a reset. Its
+	// argument is nil if no body may be sent: to a HEAD, and without a status. A nil
 	// sendBody sends the body at once.
 	sendBody func(x *exchange, body []byte)
 }
@@ -243,9 +243,9 @@ func (s *service) handle(rt route) http.HandlerFunc {
 	}
 }
 
-// serve checks the key, reads the body, and performs the operation, or does what the
-// fault does in place of it. If the client leaves during a delay before that, nothing
-// is performed, but the fault has counted the request.
+// serve checks the key, reads the body, chooses the fault, and responds. If the client
+// leaves during the delay of the fault, the operation is not performed, although a
+// standing fault has counted the request.
 func (x *exchange) serve() answer {
 	if x.isV1 || x.isAdmin {
 		if err := requireKey(x.service.key, x.r); err != nil {
@@ -270,11 +270,11 @@ func (x *exchange) serve() answer {
 	if err := x.hold(delay); err != nil {
 		return x.failure(err)
 	}
-	perform := (*exchange).perform
-	if x.fault.instead != nil {
-		perform = x.fault.instead
+	respond := (*exchange).perform
+	if x.fault.respond != nil {
+		respond = x.fault.respond
 	}
-	a := perform(x)
+	a := respond(x)
 	if err := x.hold(answerDelay); err != nil {
 		a.status, a.problem = 0, err.Error()
 	}
@@ -312,7 +312,7 @@ func (x *exchange) failure(err error) answer {
 	}
 	var e Error
 	if errors.As(err, &e) {
-		e.Message = err.Error() // it may say more than e, such as the number of a pet
+		e.Message = err.Error() // it may say more than e, such as which pet of the seed
 	} else {
 		x.service.log.Error("bug", "error", err, "method", x.r.Method, "url", x.r.RequestURI)
 		e = newError(500, "the service has a bug; its log has the details")
@@ -335,9 +335,9 @@ func (x *exchange) isObserver() bool {
 }
 
 // isRecorded reports whether the request goes into the journal. Requests of
-// observers, requests under /__admin, and requests outside /v1 that match a route
-// do not, so that observing the service does not disturb the record. A request
-// that matches no route does, as its client may have a wrong base URL.
+// observers, requests under /__admin, and other requests outside /v1 that match a
+// route do not, so that observing the service does not disturb the record. Others
+// do, even if they match no route, as their client may have a wrong base URL.
 func (x *exchange) isRecorded() bool {
 	isOwn := x.isAdmin || x.isRouted && !x.isV1
 	return !isOwn && !x.isObserver()
@@ -368,7 +368,7 @@ func (x *exchange) readBody() error {
 const maxBody = 64 << 10 // bytes
 
 func bodyTooLarge() Error {
-	// Otherwise, net/http would read the rest of the body before it answers.
+	// Otherwise, net/http would first read the rest of a body that is not much longer.
 	return newError(413, fmt.Sprintf("the body is over %d bytes", maxBody)).with("Connection", "close")
 }
 
@@ -393,8 +393,8 @@ func (x *exchange) sleep(d time.Duration, released <-chan struct{}) error {
 }
 
 // parseParameters parses the query. A parameter of the route may be given once.
-// Other parameters are ignored under /v1, as a client may be newer than the
-// service. The journal names them, and what is petstore's own.
+// Others are refused under /__admin, and ignored elsewhere, as a client may be newer
+// than the service. The journal names them, and what is petstore's own.
 func (x *exchange) parseParameters() error {
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
 	if err != nil {
@@ -402,7 +402,7 @@ func (x *exchange) parseParameters() error {
 	}
 	for _, name := range x.route.parameters {
 		if n := len(query[name]); n > 1 {
-			return badRequest(codeInvalidParameter, fmt.Sprintf("%s is given %d times; it must be given once", name, n))
+			return badRequest(codeInvalidParameter, fmt.Sprintf("%s is given %d times; it may be given once", name, n))
 		}
 	}
 	x.query.Values = query
@@ -426,20 +426,20 @@ func (x *exchange) parseParameters() error {
 // refuseUnknown returns an Error for parameters that the route does not have, so that
 // a GET that was meant as a PUT fails, and for a body that it does not take, as that
 // may have parameters that would have no effect.
-func (x *exchange) refuseUnknown(parameters []string) error {
+func (x *exchange) refuseUnknown(unknown []string) error {
 	rt := x.route
-	if len(parameters) > 0 {
-		hint := "it takes none"
-		if len(rt.parameters) > 0 {
-			hint = "it takes " + strings.Join(rt.parameters, ", ")
-		} else if rt.operation == "showFault" {
-			hint = "a fault is set with PUT (curl -X PUT)"
-		}
+	hint := "it takes no parameters"
+	if len(rt.parameters) > 0 {
+		hint = "it takes the parameters " + strings.Join(rt.parameters, ", ")
+	} else if rt.operation == "showFault" {
+		hint = "a fault is set with PUT (curl -X PUT)"
+	}
+	if len(unknown) > 0 {
 		return badRequest(codeInvalidParameter,
-			fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, quote(parameters[0]), hint))
+			fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, quote(unknown[0]), hint))
 	}
 	if len(x.body) > 0 && !rt.takesBody {
-		return badRequest(codeInvalidBody, rt.pattern+" does not take a body; parameters go into the query")
+		return badRequest(codeInvalidBody, rt.pattern+" does not take a body; "+hint)
 	}
 	return nil
 }
@@ -473,7 +473,8 @@ func (v *values) integer(name string, least, most int64) int64 {
 	return n
 }
 
-// choice returns one of the allowed words, or "" if it is not given.
+// choice returns a parameter that must be one of the allowed words, or "" if it is
+// not given.
 func (v *values) choice(name string, allowed []string) string {
 	word := v.Get(name)
 	if v.Has(name) && !slices.Contains(allowed, word) {
@@ -570,7 +571,7 @@ func createPet(x *exchange) (answer, error) {
 func checkContentType(h http.Header) error {
 	coding := strings.Join(h["Content-Encoding"], ", ")
 	if coding != "" && !strings.EqualFold(coding, "identity") {
-		return newError(415, mismatch("Content-Encoding", quote(coding), "left out"))
+		return newError(415, mismatch("Content-Encoding", quote(coding), "left out or identity"))
 	}
 	given := cmp.Or(strings.Join(h["Content-Type"], ", "), "application/json")
 	media, params, err := mime.ParseMediaType(given) // which refuses a list of several

@@ -464,8 +464,8 @@ func TestRefused(t *testing.T) {
 		// was forgotten fails, and a body that would have no effect, too.
 		{"GET /__admin/fault?z&x&code=503&y", "", "GET /__admin/fault does not take the parameter 'code';"},
 		{"GET /__admin/fault?code=503", "", "-X PUT"},
-		{"DELETE /__admin/requests?after=1", "", "it takes none"},
-		{"GET /__admin/requests?limit=1", "", "the parameter 'limit'; it takes after, total"},
+		{"DELETE /__admin/requests?after=1", "", "it takes no parameters"},
+		{"GET /__admin/requests?limit=1", "", "the parameter 'limit'; it takes the parameters after, total"},
 		{"GET /__admin/requests?total=x", "", "total is 'x';"},
 		{"PUT /__admin/fault?code=503", "{}", "does not take a body"},
 		{"DELETE /__admin/requests", "{}", "does not take a body"},
