@@ -357,7 +357,7 @@ function entryOf(code) {
 function meaningOf(fault = {}) {
   const { parameters } = state.description;
   const ofDelay = (name) => fault[name] > 0 && parameters.find((one) => one.name === name);
-  const parts = [ofDelay("delay"), entryOf(fault.code), ofDelay("answer-delay")];
+  const parts = [ofDelay("delay"), ofDelay("answer-delay"), entryOf(fault.code)];
   return parts.map((part) => (part ? part.description : "")).join(" ").trim();
 }
 
@@ -535,8 +535,8 @@ function signNow() {
   const isUsedUp = applied === times && held === 0;
   const words = [
     delay ? `Slow by ${delay} s` : "",
-    ...next.map((one) => (entryOf(one).enum ? entryOf(one).title : one)),
     answerDelay ? `Answer slow by ${answerDelay} s` : "",
+    ...next.map((one) => (entryOf(one).enum ? entryOf(one).title : one)),
   ];
   return {
     kind: isUsedUp || !isFailure(fault) ? "idle" : "active",
@@ -682,13 +682,14 @@ function lines(text) {
 }
 
 // answerTitle says how much of the answer is shown, and was sent.
-function answerTitle({ method, status, answerHeaders = {} }) {
+function answerTitle({ method, status, answerHeaders = {}, fault }) {
   if (status === 0 || method === "HEAD") {
     return "Body of the answer, not sent";
   }
   const length = answerHeaders["Content-Length"];
   const what = length > maxAnswer ? `, the first ${maxAnswer} of ${length} bytes` : "";
-  return `Body of the answer${what}`;
+  const isHalf = fault?.code === "truncate" || fault?.code === "stall";
+  return `Body of the answer${what}${isHalf ? ", of which half was sent" : ""}`;
 }
 
 function drawPets() {

@@ -152,10 +152,10 @@ func testFaults(p *page) {
 	p.fill("code", "500", "delay", "0.1", "answer-delay", "0.2", "retry-after", "7",
 		"operation", "createPet", "skip", "1", "times", "3")
 	p.click("Set this fault")
-	p.see("#headline", "Slow by 0.1 s, 500, Answer slow by 0.2 s", "#parameters",
+	p.see("#headline", "Slow by 0.1 s, Answer slow by 0.2 s, 500", "#parameters",
 		"code=500 delay=0.1 answer-delay=0.2 retry-after=7 operation=createPet skip=1 times=3")
 	p.equal("shown('#meaning') === "+
-		"[shown('#about-delay'), meaningOfCode('500'), shown('#about-answer-delay')].join(' ')", true)
+		"[shown('#about-delay'), shown('#about-answer-delay'), meaningOfCode('500')].join(' ')", true)
 	p.fill("code", "ok,lost,429", "delay", "", "answer-delay", "", "retry-after", "", "operation", "")
 	p.click("Set this fault")
 	p.see("#refusal", "times cannot be given with a list of codes", "#headline", "500")
@@ -221,14 +221,16 @@ func testSent(p *page) {
 	p.send("GET /v1/pets/1", "503", "Prefer: code=503")
 	p.send("POST /v1/pets", rex, "Authorization: none")
 	p.send("GET /v1/pets/1", "lost", "Prefer: code=lost")
+	p.send("GET /v1/pets/1", "", "Prefer: code=truncate")
 	p.start("GET /v1/pets/1", "", "Prefer: code=drip")
-	p.equal("$$('#list .seconds').map((one) => one.textContent[0]).join('')", "0000>")
+	p.equal("$$('#list .seconds').map((one) => one.textContent[0]).join('')", "00000>")
 	p.equal("shown('#list :nth-child(2) .excerpt')", "503")
 	p.equal("eachRow(() => $$('#details h3').map(shown).join('; '))", []string{
 		"Sent; Body of the answer, the first 1000 of 1235 bytes; Headers of the answer; Headers sent",
 		"Sent; Body of the answer; Headers of the answer; Headers sent",
 		"Sent, with a body that is not known; Body of the answer; Headers of the answer; Headers sent",
 		"Sent; Body of the answer, not sent; Headers sent",
+		"Sent; Body of the answer, of which half was sent; Headers of the answer; Headers sent",
 		"Sent; Body of the answer; Headers of the answer; Headers sent",
 	})
 }
