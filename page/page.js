@@ -523,7 +523,8 @@ function fieldOf({ name, description, example = "" }) {
 function signNow() {
   const { trouble, since, fault } = state;
   if (trouble) {
-    return { kind: "trouble", headline: trouble, meaning: "This page goes on asking." };
+    const meaning = "What follows is what was last known. This page goes on asking.";
+    return { kind: "trouble", headline: trouble, meaning };
   }
   const { applied, matched, held, ...parameters } = fault;
   if (matched === undefined) {
@@ -688,8 +689,8 @@ function answerTitle({ method, status, answerHeaders = {}, fault }) {
   }
   const length = answerHeaders["Content-Length"];
   const what = length > maxAnswer ? `, the first ${maxAnswer} of ${length} bytes` : "";
-  const isHalf = fault?.code === "truncate" || fault?.code === "stall";
-  return `Body of the answer${what}${isHalf ? ", of which half was sent" : ""}`;
+  const sent = { truncate: " (half was sent)", stall: " (half was sent)", drip: " (in pieces)" };
+  return `Body of the answer${sent[fault?.code] ?? ""}${what}`;
 }
 
 function drawPets() {
@@ -772,7 +773,7 @@ page.close.addEventListener("click", closePane);
 page.end.addEventListener("click", () => act("DELETE", "/__admin/fault"));
 for (const [button, question, method, path] of [
   [page.clear, "Remove all recorded requests, for all clients?", "DELETE", "/__admin/requests"],
-  [page.reset, "Reset all, for all clients, to the pets of the start?", "POST", "/__admin/reset"],
+  [page.reset, "Reset pets, fault and requests, for all clients?", "POST", "/__admin/reset"],
 ]) {
   button.addEventListener("click", () => confirm(question) && act(method, path));
 }

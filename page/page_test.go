@@ -230,8 +230,8 @@ func testSent(p *page) {
 		"Sent; Body of the answer; Headers of the answer; Headers sent",
 		"Sent, with a body that is not known; Body of the answer; Headers of the answer; Headers sent",
 		"Sent; Body of the answer, not sent; Headers sent",
-		"Sent; Body of the answer, of which half was sent; Headers of the answer; Headers sent",
-		"Sent; Body of the answer; Headers of the answer; Headers sent",
+		"Sent; Body of the answer (half was sent); Headers of the answer; Headers sent",
+		"Sent; Body of the answer (in pieces); Headers of the answer; Headers sent",
 	})
 }
 
@@ -481,7 +481,7 @@ func testReset(p *page) {
 	p.click("GET waiting")
 	p.service.Process.Kill()
 	p.service.Wait()
-	p.see("#sign.trouble #headline", "Petstore does not answer.", "#meaning", "This page goes on asking.",
+	p.see("#sign.trouble #headline", "Petstore does not answer.", "#meaning", "What follows is what was last known.",
 		"#paneTitle", "/v1/pets", "#petRows", "Rex")
 	p.startService(strings.TrimPrefix(p.base, "http://"))
 	p.see("#sign.calm #headline", "No fault", "#noRequests", "No requests", "#petRows", "", "#pane", "")
