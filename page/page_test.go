@@ -264,7 +264,7 @@ func testList(p *page) {
 		p.press(tt.key)
 		url := fmt.Sprintf("/v1/pets/%d?", tt.want)
 		p.see("#paneTitle", url, "#list [aria-selected=true] .url", url)
-		p.equal("list.getAttribute('aria-activedescendant') === $('[aria-selected=true]').id", true)
+		p.equal("$('#' + list.getAttribute('aria-activedescendant')) === $('[aria-selected=true]')", true)
 	}
 	p.eval("list.scrollTop = 0")
 	p.press(down)
@@ -352,7 +352,7 @@ func testSend(p *page) {
 	p.see("#count", "3, 2 of them waiting", "#notice", "") // which was about the last request
 	p.eval("list.children[1].click(); window.arrival = shown('#list [aria-selected=true] .time')")
 	p.see("#paneTitle", "POST /v1/pets", "#result", "waiting", "#details", `"name":"Zoë"`,
-		"#details", "delay=30", "#copy", "Copy", "#sendAgain", "Send")
+		"#details", "delay=30", "#copy", "Copy", "#sendAgain", "Send", "#list [aria-selected=true] .seconds", "")
 	p.equal("/^waiting [1-9]/.test(shown('[aria-selected=true] b'))", true)
 	p.fill("Filter", "post waiting")
 	p.see("#count", "2 of 3")
