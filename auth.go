@@ -71,8 +71,8 @@ func bearerToken(r *http.Request) string {
 	return strings.TrimLeft(token, " ")
 }
 
-// allowOrigins adds to h, the headers of the response to r, those that let web pages
-// of every origin read it (Fetch standard, "CORS protocol").
+// allowOrigins adds to h the headers that let web pages of every origin read the
+// response to r (Fetch standard, "CORS protocol").
 func allowOrigins(h http.Header, r *http.Request) {
 	if r.Header.Get("Origin") == "" {
 		return

@@ -66,7 +66,7 @@ func invalidParameter(name, given, allowed string) Error {
 	return badRequest(codeInvalidParameter, mismatch(name, quote(given), allowed))
 }
 
-// invalidJSON returns the Error for JSON in the request body that is not allowed.
+// invalidJSON returns the Error for JSON that is not allowed.
 func invalidJSON(name, given, allowed string) Error {
 	return badRequest(codeInvalidBody, mismatch(name, shorten(given), allowed))
 }

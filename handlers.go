@@ -204,8 +204,8 @@ type answer struct {
 	sendBody func(x *exchange, body []byte)
 }
 
-// jsonAnswer returns an answer whose body is JSON and a newline. It copies the
-// JSON, which other requests may be using.
+// jsonAnswer returns an answer whose body is this JSON and a newline. It does not
+// append to the JSON, which other requests may be using.
 func jsonAnswer(status int, text []byte) answer {
 	return answer{status: status, contentType: "application/json", body: slices.Concat(text, []byte("\n"))}
 }
@@ -244,8 +244,8 @@ func (s *service) handle(rt route) http.HandlerFunc {
 }
 
 // serve checks the key, reads the body, chooses the fault, and responds. If the client
-// leaves during the delay of the fault, the operation is not performed, although a
-// standing fault has counted the request.
+// is seen to leave during the delay of the fault, the operation is not performed,
+// although a standing fault has counted the request.
 func (x *exchange) serve() answer {
 	if x.isV1 || x.isAdmin {
 		if err := requireKey(x.service.key, x.r); err != nil {
@@ -276,7 +276,7 @@ func (x *exchange) serve() answer {
 	}
 	a := respond(x)
 	if err := x.hold(answerDelay); err != nil {
-		a.status, a.problem = 0, err.Error()
+		a.status, a.problem = 0, err.Error() // the journal shows the rest of the answer
 	}
 	return a
 }
@@ -334,13 +334,11 @@ func (x *exchange) isObserver() bool {
 	return len(x.r.Header.Values("Petstore-Observer")) > 0
 }
 
-// isRecorded reports whether the request goes into the journal. Requests of
-// observers, requests under /__admin, and other requests outside /v1 that match a
-// route do not, so that observing the service does not disturb the record. Others
-// do, even if they match no route, as their client may have a wrong base URL.
+// isRecorded reports whether the request goes into the journal: a request under /v1,
+// or one that no route matches, as its client may have a wrong base URL. Observers and
+// requests under /__admin are not recorded, so that they do not disturb the record.
 func (x *exchange) isRecorded() bool {
-	isOwn := x.isAdmin || x.isRouted && !x.isV1
-	return !isOwn && !x.isObserver()
+	return (x.isV1 || !x.isRouted && !x.isAdmin) && !x.isObserver()
 }
 
 // readBody reads the body of the request. It must be called before any wait, as
@@ -373,16 +371,16 @@ func bodyTooLarge() Error {
 }
 
 // sleep blocks for d, or until one of these happens: released is closed, the
-// world of the request is replaced, the process is to end, or the client closes
-// the connection or its sending half. It returns errClientLeft in the last case,
-// and nil otherwise. A nil released is never closed.
+// world of the request is replaced, the process is to end, or net/http notices that
+// the client has closed the connection or its sending half. It returns errClientLeft
+// in the last case, and nil otherwise. A nil released is never closed.
 func (x *exchange) sleep(d time.Duration, released <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-released:
-	case <-x.world.done:
+	case <-x.world.replaced:
 	case <-x.service.stopping:
 	case <-x.r.Context().Done():
 	}
@@ -490,7 +488,7 @@ func (v *values) seconds(name string) *float64 {
 	}
 	text := v.Get(name)
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(0 <= n && n <= maxWait.Seconds()) { // NaN is neither
+	if err != nil || !(0 <= n && n <= maxWait.Seconds()) { // which refuses NaN, too
 		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
 		v.keep(invalidParameter(name, text, allowed))
 	}
@@ -617,7 +615,7 @@ func reset(x *exchange) (answer, error) {
 		}
 	}
 	old := x.service.current.Swap(newWorld(seed))
-	close(old.done)
+	close(old.replaced)
 	return answer{status: 204}, nil
 }
 
@@ -775,8 +773,11 @@ func (x *exchange) record(a answer) {
 // logRequest logs a recorded request, or one that may change the service through
 // /__admin, on one line.
 func (x *exchange) logRequest(a answer) {
+	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
+		return // as by default, without the work below
+	}
 	mayChange := x.isAdmin && x.r.Method != "GET" && x.r.Method != "HEAD"
-	if !x.isRecorded() && !mayChange || !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
+	if !x.isRecorded() && !mayChange {
 		return
 	}
 	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", a.status}

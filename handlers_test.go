@@ -2029,6 +2029,7 @@ func TestExamples(t *testing.T) {
 
 // description is api/openapi.json.
 type description struct {
+	Info  struct{ Version string }
 	Paths map[string]struct {
 		Servers                []any
 		Get, Put, Post, Delete *operation
@@ -2158,11 +2159,12 @@ func (d description) check(t testing.TB, seen map[string]bool, s schema, value a
 	equal(t, name+": type", kind, s.Type)
 }
 
-// api/openapi.json has the operations of the service, their query parameters, and the
-// codes of a fault. The bounds and defaults in it are true. It marks the parameters
+// api/openapi.json has the version and the operations of the service, their query
+// parameters, and the codes of a fault. The bounds and defaults in it are true. It marks the parameters
 // that the contract does not have.
 func TestOpenAPI(t *testing.T) {
 	d, operations := readOpenAPI(t)
+	equal(t, "the version", d.Info.Version, version)
 	s := start(t, manyPets(100)...)
 	s.do(t, "GET /v1/pets", "") // so that the journal is not empty
 	var routed []string

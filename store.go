@@ -29,11 +29,11 @@ type world struct {
 	pets     *store
 	journal  *journal
 	standing atomic.Pointer[standingFault] // nil for none
-	done     chan struct{}                 // closed when the next world has replaced this one
+	replaced chan struct{}                 // closed when the next world has replaced this one
 }
 
 func newWorld(seed *store) *world {
-	return &world{pets: seed.clone(), journal: newJournal(), done: make(chan struct{})}
+	return &world{pets: seed.clone(), journal: newJournal(), replaced: make(chan struct{})}
 }
 
 // setStanding replaces the standing fault, and releases the requests that the
@@ -92,11 +92,11 @@ func (o *object) take(name, allowed string) json.RawMessage {
 // text returns a member that must be a JSON string.
 func (o *object) text(name string) string {
 	value := o.take(name, "a string")
-	var text string
-	json.Unmarshal(value, &text) // what does not begin with a quote is not a string
 	if !bytes.HasPrefix(value, []byte(`"`)) {
 		o.keep(invalidJSON(name, string(value), "a string"))
 	}
+	var text string
+	json.Unmarshal(value, &text) // fails only after an error above
 	return text
 }
 
@@ -137,7 +137,7 @@ func parsePet(o *object) NewPet {
 func parseJSON(name string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
 	trimmed := bytes.TrimSpace(text)
-	isNull := string(trimmed) == "null" // encoding/json accepts null for anything, within v, too
+	isNull := string(trimmed) == "null" // encoding/json accepts null for anything
 	if err == nil && !isNull {
 		return nil
 	}
