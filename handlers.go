@@ -428,7 +428,7 @@ func (x *exchange) refuseUnknown(unknown []string) error {
 	rt := x.route
 	hint := "it takes no parameters"
 	if len(rt.parameters) > 0 {
-		hint = "it takes the parameters " + strings.Join(rt.parameters, ", ")
+		hint = "it takes the query parameters " + strings.Join(rt.parameters, ", ")
 	} else if rt.operation == "showFault" {
 		hint = "a fault is set with PUT (curl -X PUT)"
 	}

@@ -470,7 +470,7 @@ func TestRefused(t *testing.T) {
 		{"GET /__admin/fault?z&x&code=503&y", "", "GET /__admin/fault does not take the parameter 'code';"},
 		{"GET /__admin/fault?code=503", "", "-X PUT"},
 		{"DELETE /__admin/requests?after=1", "", "it takes no parameters"},
-		{"GET /__admin/requests?limit=1", "", "the parameter 'limit'; it takes the parameters after, total"},
+		{"GET /__admin/requests?limit=1", "", "the parameter 'limit'; it takes the query parameters after, total"},
 		{"GET /__admin/requests?total=x", "", "total is 'x';"},
 		{"PUT /__admin/fault?code=503", "{}", "does not take a body"},
 		{"DELETE /__admin/requests", "{}", "does not take a body"},
@@ -2160,8 +2160,8 @@ func (d description) check(t testing.TB, seen map[string]bool, s schema, value a
 }
 
 // api/openapi.json has the version and the operations of the service, their query
-// parameters, and the codes of a fault. The bounds and defaults in it are true. It marks the parameters
-// that the contract does not have.
+// parameters, and the codes of a fault. The bounds and defaults in it are true. It
+// marks the parameters that the contract does not have.
 func TestOpenAPI(t *testing.T) {
 	d, operations := readOpenAPI(t)
 	equal(t, "the version", d.Info.Version, version)

@@ -23,7 +23,7 @@ class ClientTest {
     /** The client under test: put yours in its place. It tries up to four times. */
     static void createPet(String base, String pet) throws Exception {
         var request = HttpRequest.newBuilder(URI.create(base + "/pets"))
-            .timeout(Duration.ofSeconds(5))
+            .timeout(Duration.ofSeconds(5)) // for the headers alone
             .header("Authorization", "Bearer test")
             .header("Content-Type", "application/json")
             .POST(HttpRequest.BodyPublishers.ofString(pet))
