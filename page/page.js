@@ -170,7 +170,8 @@ async function readNews() {
   }
 
   const news = journal.requests.map(withRow);
-  const requests = [...(isAnew ? [] : state.requests), ...news].slice(-maxRequests);
+  const isGap = news[0]?.id > (state.requests.at(-1)?.id ?? 0) + 1; // the service has dropped some
+  const requests = [...(isAnew || isGap ? [] : state.requests), ...news].slice(-maxRequests);
   const { selected, notice } = state;
   const ended = news.find(({ sent }) => sent === selected?.sent);
   update({
@@ -190,14 +191,11 @@ async function readNews() {
 // readPets returns the last pets. Pages are in ascending order of id, in which pets are also added.
 // Between resets, no pet is changed or removed.
 async function readPets(known) {
+  const textOfNumber = (name, value, { source }) => (typeof value === "number" ? source : value);
   const path = `/v1/pets?limit=${maxPets}&after=${known.at(-1)?.id ?? 0}`;
   const news = await call("GET", path, textOfNumber); // as numbers are exact to 2^53
   const pets = news.length > 0 ? [...known, ...news].slice(-maxPets) : known;
   return news.length < maxPets ? pets : readPets(pets);
-}
-
-function textOfNumber(name, value, { source }) {
-  return typeof value === "number" ? source : value;
 }
 
 // matchWaiting returns the requests that wait. They have no id, so the page knows them by what was
@@ -305,9 +303,10 @@ function sentText({ time, method, url, operation, headers, body, fault }) {
 // withRow returns a request with what was sent, its row, and the text that the filter searches.
 function withRow(request) {
   const { method, url, operation, headers, body, error, answer, answerHeaders } = request;
-  const texts = [method, url, operation, outcomeOf(request), faultText(request.fault), error];
+  const shown = [request.time, outcomeOf(request), faultText(request.fault), clientOf(headers)];
   const notes = [notesOf(request), headers, answerHeaders].flatMap((values) => linesOf(values));
-  const text = [...texts, body, answer, ...notes].join("\n").toLowerCase();
+  const texts = [method, url, operation, ...shown, error, body, answer, ...notes];
+  const text = texts.join("\n").toLowerCase();
   return { ...request, sent: sentText(request), row: makeRow(request), text };
 }
 
@@ -379,8 +378,8 @@ function indent(text) {
 
 // Repetitions of a request.
 
-// What a terminal acts on or nobody sees, and what stands for a byte that is not UTF-8.
-const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\u00AD\u200B\uFEFF\uFFFD]/gu;
+// What a terminal acts on or nobody sees, except in emoji, and what stands for an invalid byte.
+const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\uFFFD[\p{Default_Ignorable_Code_Point}--[\u200D\uFE0F]]]/gv;
 
 // reveal shows unsafe characters as their numbers, but for newlines.
 function reveal(text) {
@@ -390,10 +389,12 @@ function reveal(text) {
 
 // isKnown reports whether all that was sent is known, and begins with a slash. Behind the origin of
 // the page, a target such as @evil.test/ would lead to another host, with the key. *** and U+FFFD
-// stand for what the journal does not have.
+// stand for what the journal does not have, but a client whose key is wrong may have sent ***.
 function isKnown(request) {
-  const isPath = /^\/[^#]*$/.test(request.url);
-  return isPath && hasWholeBody(request) && !/\*{3}|\uFFFD/.test(curlLine(request));
+  const { url, status, fault, headers } = request;
+  const isWrongKey = status === 401 && !fault && headers.Authorization === "Bearer ***";
+  const isWhole = hasWholeBody(request) && !/\*{3}|\uFFFD/.test(curlLine(request));
+  return /^\/[^#]*$/.test(url) && isWhole && !isWrongKey;
 }
 
 // hasWholeBody reports whether the body is known, which is empty if it was not read to its end.
@@ -532,16 +533,17 @@ function signNow() {
   }
   const { code, skip = 0, times = Infinity, delay, "answer-delay": answerDelay } = fault;
   const codes = code?.split(",") ?? [];
-  const next = codes.slice(Math.min(applied, codes.length - 1)); // one code may be for all requests
+  const next = codes.length > 1 ? codes.slice(applied) : codes; // one code may be for all requests
   const isUsedUp = applied === times && held === 0;
   const words = [
     delay ? `Slow by ${delay} s` : "",
     answerDelay ? `Answer slow by ${answerDelay} s` : "",
     ...next.map((one) => (entryOf(one).enum ? entryOf(one).title : one)),
   ];
+  const isActive = held > 0 || (!isUsedUp && isFailure({ ...fault, code: next.join() || "ok" }));
   return {
-    kind: isUsedUp || !isFailure(fault) ? "idle" : "active",
-    headline: isUsedUp ? "Used up" : words.filter(Boolean).join(", "),
+    kind: isActive ? "active" : "idle",
+    headline: (!isUsedUp && words.filter(Boolean).join(", ")) || "Used up",
     meaning: isUsedUp ? "" : meaningOf({ ...fault, code: next[0] }),
     parameters: faultText(parameters),
     counters: { applied, matched, held, "to come": times - applied, "to skip": skip - matched },
@@ -627,7 +629,7 @@ function drawCount() {
   const all = total + waiting.length;
   const ofAll = there < all ? `the last ${numeral(there)} of ${numeral(all)}` : numeral(there);
   const found = filter ? `${numeral(visible.length)} of ${numeral(there)}` : "";
-  const count = waiting.length > 0 ? `${ofAll}, ${waiting.length} of them waiting` : ofAll;
+  const count = waiting.length > 0 ? `${ofAll}, ${waiting.length} waiting` : ofAll;
   page.count.textContent = since ? found || count : "";
   page.found.textContent = found && `${found} requests`;
   page.noRequests.hidden = !since || there > 0;
@@ -664,8 +666,8 @@ function drawPane() {
   page.details.replaceChildren(
     make("div", { className, hidden: !fault }, ...parts),
     facts({ ...notesOf(selected), time, seconds: secondsOf(selected), operation }),
-    ...part(sentTitle, lines(`${method} ${url}${body ? `\n\n${body}` : ""}`)),
-    ...part(answerTitle(selected), answer && lines(indent(answer))),
+    ...part(sentTitle, make("pre", {}, reveal(`${method} ${url}${body && `\n\n${body}`}`))),
+    ...part(answerTitle(selected), answer && make("pre", {}, reveal(indent(answer)))),
     ...part("Headers of the answer", status > 0 && facts(answerHeaders)),
     ...part("Headers sent", facts(headers)),
   );
@@ -676,10 +678,6 @@ function drawPane() {
 // part returns a part of the pane, unless there is nothing in it.
 function part(title, content) {
   return content ? [make("h3", {}, title), content] : [];
-}
-
-function lines(text) {
-  return make("pre", {}, reveal(text));
 }
 
 // answerTitle says how much of the answer is shown, and was sent.
@@ -706,6 +704,9 @@ function drawPets() {
 function drawTexts() {
   page.notice.textContent = state.notice;
   page.refusal.textContent = state.refusal;
+  if (state.notice) {
+    page.notice.scrollIntoView({ block: "nearest" });
+  }
 }
 
 // Events.
@@ -736,7 +737,8 @@ page.list.addEventListener("keydown", (event) => {
     update({ selected: visible[Math.max(0, Math.min(visible.length - 1, next))] });
     showRow(state.selected); // also if it was selected before
   } else if (event.key === "Enter" && selected) {
-    page.pane.focus();
+    page.pane.focus({ preventScroll: true });
+    page.pane.scrollIntoView({ block: "start" }); // also if it is higher than the window
   }
 });
 

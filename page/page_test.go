@@ -156,27 +156,33 @@ func testFaults(p *page) {
 		"code=500 delay=0.1 answer-delay=0.2 retry-after=7 operation=createPet skip=1 times=3")
 	p.equal("shown('#meaning') === "+
 		"[shown('#about-delay'), shown('#about-answer-delay'), meaningOfCode('500')].join(' ')", true)
-	p.fill("code", "ok,lost,429", "delay", "", "answer-delay", "", "retry-after", "", "operation", "")
+	p.fill("code", "lost,429,ok", "delay", "", "answer-delay", "", "retry-after", "", "operation", "")
 	p.click("Set this fault")
 	p.see("#refusal", "times cannot be given with a list of codes", "#headline", "500")
 	p.fill("times", "")
 	p.click("Set this fault")
 	p.see("#refusal", "", "#sign.active #headline", "Answer lost")
-	p.equal("shown('#parameters')", "code=ok,lost,429 skip=1 times=3")
+	p.equal("shown('#parameters')", "code=lost,429,ok skip=1 times=3")
 
-	// The sign says how far a fault has come, and what is next.
+	// The sign says how far a fault has come, and what is next. It is not red if that
+	// is no failure, unless a request is held.
 	for _, want := range [][]string{
-		{"ok", "applied 0 matched 0 held 0 to come 3 to skip 1", "OK, Answer lost, 429"},
-		{"ok", "applied 0 matched 1 held 0 to come 3", "OK, Answer lost, 429"},
-		{"lost", "applied 1 matched 2 held 0 to come 2", "Answer lost, 429"},
-		{"429", "applied 2 matched 3 held 0 to come 1", "429"},
+		{"lost", "active", "applied 0 matched 0 held 0 to come 3 to skip 1", "Answer lost, 429, OK"},
+		{"lost", "active", "applied 0 matched 1 held 0 to come 3", "Answer lost, 429, OK"},
+		{"429", "active", "applied 1 matched 2 held 0 to come 2", "429, OK"},
+		{"ok", "idle", "applied 2 matched 3 held 0 to come 1", "OK"},
 	} {
-		p.equal("[shown('#counters'), shown('#headline')]", want[1:])
+		p.equal("[sign.className, shown('#counters'), shown('#headline')]", want[1:])
 		p.equal("shown('#meaning') === meaningOfCode(arguments[0])", true, want[0])
 		p.send("GET /v1/pets", "")
 	}
 	p.see("#sign.idle #headline", "Used up", "#counters", "applied 3 matched 4 held 0 to come 0", "#meaning", "")
-	p.click("End the fault")
+	p.send("PUT /__admin/fault?code=stall,ok", "")
+	p.start("GET /v1/pets", "")
+	p.see("#sign.active #headline", "OK", "#counters", "held 1 to come 1")
+	p.send("GET /v1/pets", "")
+	p.see("#sign.active #headline", "Used up", "#counters", "held 1 to come 0", "#meaning", "", "#end", "End and release")
+	p.click("End and release")
 	p.see("#sign.calm #headline", "No fault", "#counters", "", "#end", "", "#parameters", "")
 	p.equal("document.title + document.activeElement.id", "Petstorelist")
 
@@ -208,12 +214,12 @@ func testSent(p *page) {
 	p.see("#details", "An answer to HEAD has no body. beyond HEAD, after")
 
 	// What is not seen, or turns the text around, is shown as a number.
-	p.send("POST /v1/pets?\u202e", "{\"name\":\"\u0085\u202e\u200b\",\"categoryId\":1}", "X-Name: \u202e")
+	p.send("POST /v1/pets?\u202e", "{\"name\":\"\u0085\u202e\u2060\",\"categoryId\":1}", "X-Name: \u202e")
 	p.click("POST 201 /v1/pets?⟨U+202e⟩")
-	const shown = "⟨U+0085⟩⟨U+202e⟩⟨U+200b⟩"
+	const shown = "⟨U+0085⟩⟨U+202e⟩⟨U+2060⟩"
 	p.see("#list [aria-selected=true] .excerpt", shown, "#petRows", shown, "#details", `{ "id": 2, "name": "`+shown,
 		"#details", "X-Name ⟨U+202e⟩", "#paneTitle", "⟨U+202e⟩")
-	p.equal("/[\\u0085\\u202e\\u200b]/.test(document.body.innerHTML)", false)
+	p.equal("/[\\u0085\\u202e\\u2060]/.test(document.body.innerHTML)", false)
 
 	// A repetition is known by its body, which the pane and the row show.
 	p.send("DELETE /__admin/requests", "")
@@ -298,11 +304,14 @@ func testFilter(p *page) {
 	p.send("GET /v1/pets/7", "", "User-Agent: Mozilla/5.0 Chrome/156.0.0.0 Safari/537.36 Edg/156.0.0.0")
 	p.send("GET /v1/pets", "", "Prefer: code=lost")
 	p.see("#count", "4", "#list", "Edge 156")
+	p.fill("Filter", p.eval("return shown('#list .time')").(string))
+	p.see("#count", "of 4", "#list .url", "/v1/pets?x=1")
 	for _, tt := range []struct{ filter, want string }{
 		{"?404", "/v1/pets?404&post"},
 		{"x-id: ünïque", "/v1/pets?404&post"},
 		{"  SHOP body ", "/v1/pets?x=1"},
 		{"code=lost no answer", "/v1/pets"},
+		{"edge 156", "/v1/pets/7"},
 		{"", "/v1/pets?x=1 /v1/pets?404&post /v1/pets/7 /v1/pets"},
 	} {
 		p.fill("Filter", tt.filter)
@@ -345,11 +354,11 @@ func testSend(p *page) {
 	p.click("Add a pet")
 	p.see("#counters", "held 1")
 	p.click("Add a pet")
-	p.see("#counters", "held 2 to come 0", "#sign.active #headline", "Slow by 30 s", "#count", "2, 2 of them waiting", "#noRequests", "")
+	p.see("#counters", "held 2 to come 0", "#sign.active #headline", "Slow by 30 s", "#count", "2, 2 waiting", "#noRequests", "")
 	p.click("Add a pet") // a browser has six connections
 	p.see("#notice", "Not sent: 2 requests of this page still wait.")
 	p.send("GET /v1/pets", "", "Prefer: delay=0")
-	p.see("#count", "3, 2 of them waiting", "#notice", "") // which was about the last request
+	p.see("#count", "3, 2 waiting", "#notice", "") // which was about the last request
 	p.eval("list.children[1].click(); window.arrival = shown('#list [aria-selected=true] .time')")
 	p.see("#paneTitle", "POST /v1/pets", "#result", "waiting", "#details", `"name":"Zoë"`,
 		"#details", "delay=30", "#copy", "Copy", "#sendAgain", "Send", "#list [aria-selected=true] .seconds", "")
@@ -420,6 +429,7 @@ func testCopy(p *page) {
 		{"POST /v1/pets", strings.Repeat("x", 70_000), "", ""},
 		{"POST /v1/pets", strings.Repeat("x", 70_000), "Transfer-Encoding: chunked", ""},
 		{"GET /v1/pets", "", "Authorization: bearer " + key, ""},
+		{"GET /v1/pets", "", "Authorization: Bearer ***", ""},
 		{"GET /v1/pets", rex, "", copied},
 		{"post /v1/pets", rex, "", copied},
 		{"GET /v1/pets/../pets", "", "", copied},
@@ -512,6 +522,14 @@ func testLooks(p *page) {
 		p.resize(320, height, "light")
 		p.equal("document.documentElement.scrollWidth <= innerWidth", true)
 		p.equal("$$('#operations label').every((one) => one.offsetHeight < 40)", true)
+		p.eval("list.focus()")
+		p.press(enter)
+		p.equal("isCovered(paneTitle) || paneTitle.getBoundingClientRect().top < 0", false)
+		p.send("GET /v1/pets/7", "")
+		p.see("#notice", "")
+		p.click("Copy as curl")
+		p.see("#notice", "Copied")
+		p.equal("isCovered(notice)", false)
 		p.eval("reset.focus()")
 		p.equal("sign.getBoundingClientRect().bottom > 0", height == 640)
 		for p.eval("return document.activeElement.id") != "skip" {
