@@ -248,7 +248,7 @@ func testList(p *page) {
 		for i := from; i <= to; i++ {
 			p.send(fmt.Sprintf("GET /v1/pets/%d?", i), "")
 		}
-		p.equal("list.children.length", to)
+		p.equal("list.children.length", min(to, 1000))
 	}
 	const isAtEnd = "list.scrollTop + list.clientHeight > list.scrollHeight - 8"
 	const scrolled = "return new Promise((resolve) => list.addEventListener('scroll', resolve))"
@@ -285,9 +285,7 @@ func testList(p *page) {
 	p.see("#pane", "")
 
 	// What is counted is what is there.
-	for i := 65; i <= 1004; i++ {
-		p.send(fmt.Sprintf("GET /v1/pets/%d?", i), "")
-	}
+	send(65, 1004)
 	p.see("#count", "the last 1,000 of 1,004")
 	p.eval("list.scrollTop = 300; " + scrolled)
 	p.click("List pets")
@@ -411,7 +409,7 @@ func testCopy(p *page) {
 		cmd.Env = append(os.Environ(), "http_proxy=http://127.0.0.1:1", "no_proxy=")
 		output, _ := cmd.CombinedOutput() // curl fails if there is no answer
 		files, err := os.ReadDir(cmd.Dir)
-		if got := journal(); !slices.Equal(got, sent) || len(files) > 0 || err != nil {
+		if got := journal(); len(got) != 8 || !slices.Equal(got, sent) || len(files) > 0 || err != nil {
 			p.Errorf("in %s, the lines send\n%s\nwant\n%s\nand write the files %v (%v), and print %s",
 				shell, strings.Join(got, "\n"), strings.Join(sent, "\n"), files, err, output)
 		}
@@ -608,8 +606,10 @@ const helpers = `
 		const element = typeof what === "string" ? $(what) : what;
 		return element?.checkVisibility() ? element.innerText.replace(/\s+/g, " ").trim() : "";
 	};
-	window.missing = (pairs) => pairs.filter((text, i) => i % 2 &&
-		(text ? !shown(pairs[i - 1]).includes(text) : shown(pairs[i - 1])));
+	const isThere = (selector) => $(/#\w+/.exec(selector)[0]) !== null; // it may be misspelled
+	window.missing = (pairs) => pairs.filter((text, i) => i % 2 && (text
+		? !shown(pairs[i - 1]).includes(text)
+		: shown(pairs[i - 1]) || !isThere(pairs[i - 1])));
 	window.find = (text) => [...$$("button, summary, label"), ...$$("[role=option]")]
 		.find((one) => shown(one).includes(text));
 	window.rows = () => [...list.children].map((row) =>
@@ -675,7 +675,7 @@ func (p *page) fill(pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		p.eval(`
 			const nameOf = (field) => field.ariaLabel ?? field.labels[0].innerText.trim();
-			const field = $$("input").find((one) => nameOf(one) === arguments[0]);
+			const field = $$("input").find((one) => one.checkVisibility() && nameOf(one) === arguments[0]);
 			field.value = arguments[1];
 			field.dispatchEvent(new Event("input", {bubbles: true}));`, pairs[i], pairs[i+1])
 	}
