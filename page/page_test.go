@@ -291,7 +291,7 @@ func testList(p *page) {
 	p.click("List pets")
 	p.see("#count", "the last 1,000 of 1,005", "#notice", "got 200")
 	p.equal(isAtEnd, true)
-	p.fill("Filter", "/v1/pets/64?")
+	p.fill("Filter", "/v1/pets/1004?")
 	p.equal("[count, found].map((one) => one.textContent)", []string{"1 of 1,000", "1 of 1,000 requests"})
 }
 
