@@ -90,7 +90,7 @@ func shorten(given string) string {
 	return string(characters)
 }
 
-// orList returns "a, b or c".
+// orList returns "a, b or c". It needs two words or more.
 func orList(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
@@ -208,7 +208,7 @@ var faultCodes = []struct {
 }
 
 // performHalf performs the operation. No answer is sent if it has no body to halve, as
-// for HEAD.
+// for HEAD. A stall then waits all the same.
 func performHalf(x *exchange, sendBody func(*exchange, []byte)) answer {
 	a := x.perform()
 	a.sendBody = sendBody

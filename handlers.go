@@ -421,9 +421,9 @@ func (x *exchange) parseParameters() error {
 	return nil
 }
 
-// refuseUnknown returns an Error for parameters that the route does not have, so that
-// a GET that was meant as a PUT fails, and for a body that it does not take, as that
-// may have parameters that would have no effect.
+// refuseUnknown returns an Error for parameters that the route does not have, and for
+// a body that it does not take. So a GET that was meant as a PUT fails, as do
+// parameters in a body.
 func (x *exchange) refuseUnknown(unknown []string) error {
 	rt := x.route
 	hint := "it takes no parameters"
