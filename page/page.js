@@ -172,7 +172,7 @@ async function readNews() {
   const news = journal.requests.map(withRow);
   const isGap = news[0]?.id > (state.requests.at(-1)?.id ?? 0) + 1; // the service has dropped some
   const requests = [...(isAnew || isGap ? [] : state.requests), ...news].slice(-maxRequests);
-  const { selected, notice } = state;
+  const { selected, notice, sending } = state;
   const ended = news.find(({ sent }) => sent === selected?.sent);
   update({
     description,
@@ -184,7 +184,7 @@ async function readNews() {
     requests: isAnew || news.length > 0 ? requests : state.requests,
     waiting: matchWaiting(journal.waiting),
     selected: isAnew ? null : (ended ?? selected),
-    notice: isAnew || news.length > 0 ? "" : notice,
+    notice: sending === 0 && (isAnew || news.length > 0) ? "" : notice,
   });
 }
 
@@ -264,7 +264,8 @@ function addPet() {
 
 async function copy() {
   const line = curlLine(state.selected);
-  const notice = line.includes(state.key) ? "Copied, with the key." : "Copied.";
+  const hasKey = state.selected.headers.Authorization === "Bearer ***";
+  const notice = hasKey ? "Copied, with the key." : "Copied.";
   try {
     await navigator.clipboard.writeText(line);
     update({ notice });
@@ -543,7 +544,7 @@ function signNow() {
   const isActive = held > 0 || (!isUsedUp && isFailure({ ...fault, code: next.join() || "ok" }));
   return {
     kind: isActive ? "active" : "idle",
-    headline: (!isUsedUp && words.filter(Boolean).join(", ")) || "Used up",
+    headline: isUsedUp ? "Used up" : words.filter(Boolean).join(", ") || "Used up, requests held",
     meaning: isUsedUp ? "" : meaningOf({ ...fault, code: next[0] }),
     parameters: faultText(parameters),
     counters: { applied, matched, held, "to come": times - applied, "to skip": skip - matched },
@@ -682,11 +683,11 @@ function part(title, content) {
 
 // answerTitle says how much of the answer is shown, and was sent.
 function answerTitle({ method, status, answerHeaders = {}, fault }) {
-  if (status === 0 || method === "HEAD") {
-    return "Body of the answer, not sent";
-  }
   const length = answerHeaders["Content-Length"];
   const what = length > maxAnswer ? `, the first ${maxAnswer} of ${length} bytes` : "";
+  if (status === 0 || method === "HEAD") {
+    return `Body of the answer, not sent${what}`;
+  }
   const sent = { truncate: " (half was sent)", stall: " (half was sent)", drip: " (in pieces)" };
   return `Body of the answer${sent[fault?.code] ?? ""}${what}`;
 }

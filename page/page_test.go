@@ -181,7 +181,7 @@ func testFaults(p *page) {
 	p.start("GET /v1/pets", "")
 	p.see("#sign.active #headline", "OK", "#counters", "held 1 to come 1")
 	p.send("GET /v1/pets", "")
-	p.see("#sign.active #headline", "Used up", "#counters", "held 1 to come 0", "#meaning", "", "#end", "End and release")
+	p.see("#sign.active #headline", "Used up, requests held", "#counters", "held 1 to come 0", "#meaning", "", "#end", "End and release")
 	p.click("End and release")
 	p.see("#sign.calm #headline", "No fault", "#counters", "", "#end", "", "#parameters", "")
 	p.equal("document.title + document.activeElement.id", "Petstorelist")
@@ -226,7 +226,7 @@ func testSent(p *page) {
 	p.send("POST /v1/pets", `{"name":"x`+strings.Repeat("🦎", 300)+`","categoryId":1}`)
 	p.send("GET /v1/pets/1", "503", "Prefer: code=503")
 	p.send("POST /v1/pets", rex, "Authorization: none")
-	p.send("GET /v1/pets/1", "lost", "Prefer: code=lost")
+	p.send("GET /v1/pets/3", "lost", "Prefer: code=lost")
 	p.send("GET /v1/pets/1", "", "Prefer: code=truncate")
 	p.start("GET /v1/pets/1", "", "Prefer: code=drip")
 	p.equal("$$('#list .seconds').map((one) => one.textContent[0]).join('')", "00000>")
@@ -235,7 +235,7 @@ func testSent(p *page) {
 		"Sent; Body of the answer, the first 1000 of 1235 bytes; Headers of the answer; Headers sent",
 		"Sent; Body of the answer; Headers of the answer; Headers sent",
 		"Sent, with a body that is not known; Body of the answer; Headers of the answer; Headers sent",
-		"Sent; Body of the answer, not sent; Headers sent",
+		"Sent; Body of the answer, not sent, the first 1000 of 1235 bytes; Headers sent",
 		"Sent; Body of the answer (half was sent); Headers of the answer; Headers sent",
 		"Sent; Body of the answer (in pieces); Headers of the answer; Headers sent",
 	})
@@ -302,6 +302,7 @@ func testFilter(p *page) {
 	p.send("GET /v1/pets/7", "", "User-Agent: Mozilla/5.0 Chrome/156.0.0.0 Safari/537.36 Edg/156.0.0.0")
 	p.send("GET /v1/pets", "", "Prefer: code=lost")
 	p.see("#count", "4", "#list", "Edge 156")
+	p.equal("$$('#list b').map((one) => one.className).join(' ')", "succeeded succeeded refused error")
 	p.fill("Filter", p.eval("return shown('#list .time')").(string))
 	p.see("#count", "of 4", "#list .url", "/v1/pets?x=1")
 	for _, tt := range []struct{ filter, want string }{
@@ -356,7 +357,7 @@ func testSend(p *page) {
 	p.click("Add a pet") // a browser has six connections
 	p.see("#notice", "Not sent: 2 requests of this page still wait.")
 	p.send("GET /v1/pets", "", "Prefer: delay=0")
-	p.see("#count", "3, 2 waiting", "#notice", "") // which was about the last request
+	p.see("#count", "3, 2 waiting", "#notice", "Not sent")
 	p.eval("list.children[1].click(); window.arrival = shown('#list [aria-selected=true] .time')")
 	p.see("#paneTitle", "POST /v1/pets", "#result", "waiting", "#details", `"name":"Zoë"`,
 		"#details", "delay=30", "#copy", "Copy", "#sendAgain", "Send", "#list [aria-selected=true] .seconds", "")
