@@ -2115,12 +2115,17 @@ func (d description) check(t testing.TB, seen map[string]bool, s schema, value a
 
 // api/openapi.json has the version and the operations of the service, their query
 // parameters, and the codes of a fault. The bounds and defaults in it are true. It
-// marks the parameters that the contract does not have.
+// marks the operations, parameters and members that the contract does not have.
 func TestOpenAPI(t *testing.T) {
 	d, operations := readOpenAPI(t)
 	equal(t, "the version", d.Info.Version, version)
 	s := start(t, manyPets(100)...)
 	s.do(t, "GET /v1/pets", "") // so that the journal is not empty
+	contract := readFile(t, "api/contract.md")
+	wantMark := func(name, description string) { // if the contract does not have the name
+		isMarked := strings.HasPrefix(description, "Petstore's own: ")
+		equal(t, name+" is marked as petstore's own", isMarked, !strings.Contains(contract, name))
+	}
 	var routed []string
 	for _, rt := range s.service.routes {
 		if rt.operation == "" {
@@ -2128,13 +2133,18 @@ func TestOpenAPI(t *testing.T) {
 		}
 		routed = append(routed, rt.pattern)
 		equal(t, rt.pattern+": the name", operations[rt.pattern].OperationID, rt.operation)
+		isOfAPI := slices.Contains(s.service.faultOperations(), rt.operation)
+		if isOfAPI {
+			wantMark(rt.operation, operations[rt.pattern].Description)
+		}
 		var names []string
 		for _, p := range operations[rt.pattern].Parameters {
-			if p.In != "query" {
+			if p.In == "path" {
+				names = append(names, "{"+p.Name+"}")
 				continue
 			}
 			names = append(names, p.Name)
-			if slices.Contains(s.service.faultOperations(), rt.operation) {
+			if isOfAPI {
 				isMarked := strings.HasPrefix(p.Description, "Petstore's own: ")
 				equal(t, p.Name+" is marked as petstore's own", isMarked, slices.Contains(rt.own, p.Name))
 			}
@@ -2161,9 +2171,13 @@ func TestOpenAPI(t *testing.T) {
 				equal(t, p.Name+": the answer with the default", try(p.Schema.Default, 200), without)
 			}
 		}
-		equal(t, rt.pattern+": the parameters", sorted(names), sorted(rt.parameters))
+		ofPath := regexp.MustCompile(`\{\w+\}`).FindAllString(rt.pattern, -1)
+		equal(t, rt.pattern+": the parameters", sorted(names), sorted(append(ofPath, rt.parameters...)))
 	}
 	equal(t, "the operations", keys(operations), sorted(routed))
+	for name, member := range d.Components.Schemas["NewPet"].Properties {
+		wantMark("`"+name+"`", d.resolve(member).Description)
+	}
 	equal(t, "FaultOperation", d.Components.Schemas["FaultOperation"].Enum, s.service.faultOperations())
 	equal(t, "PetStatus", d.Components.Schemas["PetStatus"].Enum, petStatuses)
 
@@ -2184,8 +2198,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// Each operation answers with the members and types that api/openapi.json describes,
-// as its own examples do. Each member is in some answer.
+// Each operation answers with the statuses, members and types that api/openapi.json
+// describes, as its own examples do. Each member of the schemas below is in some answer.
 func TestSchemas(t *testing.T) {
 	d, operations := readOpenAPI(t)
 	seen := map[string]bool{}
@@ -2201,19 +2215,26 @@ func TestSchemas(t *testing.T) {
 				d.check(t, map[string]bool{}, c.Schema, c.Example, op.OperationID+": example")
 			}
 		}
-		send := func(t *testing.T, s *server, query string) {
+		send := func(t *testing.T, s *server, query string, headers ...string) {
 			target := strings.Replace(request, "{petId}", "1", 1)
 			if op.OperationID == "setFault" {
 				target += query
 			}
-			r := s.do(t, target, body, "Prefer: delay=0")
+			r := s.do(t, target, body, append(headers, "Prefer: delay=0")...)
 			described, found := op.Responses[strconv.Itoa(r.status)]
+			wanted := described.Content.JSON.Schema
+			if r.status >= 400 {
+				_, hasDefault := op.Responses["default"]
+				wanted, found = schema{Ref: "#/components/schemas/Error"}, found || hasDefault
+			}
 			equal(t, fmt.Sprint("the status ", r.status, " is described"), found, true)
 			var answer any
 			json.Unmarshal([]byte(r.body), &answer) // none for a 204
-			d.check(t, seen, described.Content.JSON.Schema, answer, op.OperationID)
+			d.check(t, seen, wanted, answer, op.OperationID)
 		}
 		t.Run(op.OperationID, func(t *testing.T) {
+			send(t, start(t), "?delay=0") // which may be a 404
+			send(t, start(t), "", noKey)
 			few := start(t, newIda)
 			few.do(t, "GET /nothing", "")
 			send(t, few, "?delay=0")
@@ -2229,9 +2250,6 @@ func TestSchemas(t *testing.T) {
 			send(t, all, "?code=503&delay=0&answer-delay=0&retry-after=1&operation=createPet&skip=1&times=1")
 		})
 	}
-	var refusal any
-	json.Unmarshal([]byte(start(t).do(t, "GET /v1", "").body), &refusal)
-	d.check(t, seen, schema{Ref: "#/components/schemas/Error"}, refusal, "")
 	for _, name := range []string{"Pet", "Error", "Fault", "AppliedFault", "Journal", "JournalMeta", "SentRequest", "JournalEntry"} {
 		for member := range d.resolve(d.Components.Schemas[name]).Properties {
 			if !seen[name+"."+member] {
@@ -2312,6 +2330,7 @@ func writeTables(t *testing.T) map[string]string {
 		case "setFault": // has a table for its parameters
 		default:
 			for _, p := range op.Parameters {
+				equal(t, p.Name+" has a type", d.values(p.Schema) != "", true)
 				row(table, "`"+p.Name+"`", d.values(p.Schema), p.Description)
 			}
 		}
@@ -2341,6 +2360,8 @@ func writeTables(t *testing.T) map[string]string {
 	var help bytes.Buffer
 	parseFlags([]string{"-h"}, &help)
 	_, usage, _ := strings.Cut(help.String(), "\n\n")
+	equal(t, "the number of flags", strings.Count(usage, "\n  -"), reflect.TypeFor[options]().NumField())
+	equal(t, "each flag has a meaning", strings.Contains(usage, "\t\n"), false)
 	tables["flags"] = "```\n" + usage + "```\n"
 	return tables
 }
