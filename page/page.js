@@ -718,10 +718,6 @@ function showRow(request) {
   }
 }
 
-function closePane() {
-  update({ selected: null });
-}
-
 page.list.addEventListener("click", ({ target }) => {
   const selected = state.visible.find(({ row }) => row.contains(target));
   update({ selected: selected ?? state.selected });
@@ -744,7 +740,7 @@ page.list.addEventListener("keydown", (event) => {
 });
 
 for (const part of [page.list, page.pane]) {
-  part.addEventListener("keydown", ({ key }) => key === "Escape" && closePane());
+  part.addEventListener("keydown", ({ key }) => key === "Escape" && page.close.click());
 }
 
 page.list.addEventListener("scroll", () => {
@@ -772,7 +768,7 @@ page.listPets.addEventListener("click", () => send(listing));
 page.addPet.addEventListener("click", addPet);
 page.sendAgain.addEventListener("click", () => send(state.selected));
 page.copy.addEventListener("click", copy);
-page.close.addEventListener("click", closePane);
+page.close.addEventListener("click", () => update({ selected: null }));
 page.end.addEventListener("click", () => act("DELETE", "/__admin/fault"));
 for (const [button, question, method, path] of [
   [page.clear, "Remove all recorded requests, for all clients?", "DELETE", "/__admin/requests"],
