@@ -243,9 +243,9 @@ func (s *service) handle(rt route) http.HandlerFunc {
 	}
 }
 
-// serve checks the key, reads the body, chooses the fault, and responds. If the client
-// is seen to leave during the delay of the fault, the operation is not performed,
-// although a standing fault has counted the request.
+// serve checks the key, reads the body, chooses the fault, and responds. If net/http
+// notices that the client has left during the delay of the fault, the operation is not
+// performed, although a standing fault has counted the request.
 func (x *exchange) serve() answer {
 	if x.isV1 || x.isAdmin {
 		if err := requireKey(x.service.key, x.r); err != nil {
