@@ -177,7 +177,8 @@ const (
 // faultCodes lists the codes that are not a status. What a client gets is described
 // in api/openapi.json. The function of a code calls exchange.perform if the operation
 // is to be performed. A code that waits does so in answer.sendBody, with hold: the
-// request has been recorded then. The WriteTimeout of the server must allow for that.
+// request has been recorded then. The WriteTimeout of the server must allow for what is
+// written after a wait.
 var faultCodes = []struct {
 	code    string
 	respond func(*exchange) answer

@@ -198,9 +198,9 @@ type answer struct {
 	contentType string
 	body        []byte // must not be modified
 	problem     string // for the journal: the message of an Error, or that the client left
-	// sendBody sends the body in parts, or does something else, such as a reset. Its
-	// argument is nil if no body may be sent: to a HEAD, and without a status. A nil
-	// sendBody sends the body at once.
+	// sendBody sends the body in parts, or does something else, such as a reset. The
+	// body is nil if none may be sent: to a HEAD, and without a status. A nil sendBody
+	// sends the body at once.
 	sendBody func(x *exchange, body []byte)
 }
 
@@ -301,7 +301,7 @@ func (x *exchange) perform() (a answer) {
 }
 
 // errClientLeft is the error of a wait that ends because the client has left. The
-// connection is then closed without an answer.
+// connection is then closed.
 var errClientLeft = errors.New("the client left before its answer")
 
 // failure returns the answer to a request that has failed. An error that is

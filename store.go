@@ -262,7 +262,7 @@ func (s *store) list(status string, after int64, limit int) (page []*storedPet, 
 }
 
 // readSeed returns a new store with the pets of a JSON array. A pet without an
-// id gets the next id after the largest so far. Errors name the pet.
+// id gets the next id after the largest so far. An error in a pet says in which.
 func readSeed(text []byte) (*store, error) {
 	var pets []json.RawMessage
 	err := parseJSON("the seed", text, &pets, `a JSON array, such as [{"name":"Rex","categoryId":7}]`)

@@ -18,7 +18,7 @@ const presets = [
   { label: "Hold", fault: { delay: "30" } },
 ];
 
-// What the page sends as a client: a listing, or a pet with one of these names.
+// The requests of the buttons under the list: a listing, or a pet with one of these names.
 const listing = { method: "GET", url: "/v1/pets", headers: { Authorization: "Bearer ***" } };
 const petNames = ["Rex", "Bella", "Zoë", "Мурка"];
 
@@ -86,12 +86,13 @@ function update(changes) {
   }
 }
 
-// Requests of the page. The service neither records nor delays them, and applies no fault to them.
+// Requests of the page for itself. The service neither records nor delays them, and applies no
+// fault to them.
 
 const notPetstore = "Something other than petstore answers.";
 
-// call returns the JSON of an answer. It throws an error whose message is to be told, with the
-// status of the answer, or 0 without one.
+// call returns the JSON of an answer. Its errors have a message to be told and the status of the
+// answer, or 0 without one, unless the answer is not JSON.
 async function call(method, path, reviver) {
   const headers = { Authorization: `Bearer ${state.key}`, "Petstore-Observer": "page" };
   let response;
@@ -347,7 +348,7 @@ function clientOf({ "User-Agent": agent = "" }) {
   return name ? `${names[name] ?? name} ${version}` : agent;
 }
 
-// entryOf returns what openapi.json says of a code, which is one of a list, or a status.
+// entryOf returns what openapi.json says of a single code, which is a word or a status.
 function entryOf(code) {
   const isFor = (entry) => entry.enum?.includes(code) ?? new RegExp(entry.pattern).test(code);
   return state.description.codes.find(isFor);
@@ -388,9 +389,10 @@ function reveal(text) {
   return text.replace(unsafe, (char) => (char === "\n" ? char : number(char)));
 }
 
-// isKnown reports whether all that was sent is known, and begins with a slash. Behind the origin of
-// the page, a target such as @evil.test/ would lead to another host, with the key. *** and U+FFFD
-// stand for what the journal does not have, but a client whose key is wrong may have sent ***.
+// isKnown reports whether all that was sent is known, and its target begins with a slash and has no
+// fragment. Behind the origin of the page, a target such as @evil.test/ would lead to another host,
+// with the key. *** and U+FFFD stand for what the journal does not have, but a client whose key is
+// wrong may have sent ***.
 function isKnown(request) {
   const { url, status, fault, headers } = request;
   const isWrongKey = status === 401 && !fault && headers.Authorization === "Bearer ***";
@@ -485,7 +487,7 @@ function drawFrame() {
   page.keyField.focus(); // if it is shown
 }
 
-// drawChoices draws what openapi.json offers, once.
+// drawChoices draws the choices of a fault, once.
 function drawChoices() {
   const { operations, codes, parameters, members } = state.description;
   for (const value of operations) {
@@ -578,7 +580,7 @@ function makeRow(request) {
     fault ? cut(isFaulty ? "code tag injected" : "code tag", faultText(fault)) : "",
     ...linesOf(notesOf(request)).map((note) => cut("code tag", note)),
   ];
-  const isSimulated = fault?.code === String(status); // so only the body tells what was sent
+  const isSimulated = fault?.code === String(status); // the error then says nothing of the request
   rowsMade++;
   return make(
     "div",
