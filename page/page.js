@@ -18,6 +18,9 @@ const presets = [
   { label: "Hold", fault: { delay: "30" } },
 ];
 
+// The parameters of a fault that make requests wait, with what the sign says of each.
+const delays = { delay: "Slow", "answer-delay": "Answer slow" };
+
 // The requests of the buttons under the list: a listing, or a pet with one of these names.
 const listing = { method: "GET", url: "/v1/pets", headers: { Authorization: "Bearer ***" } };
 const petNames = ["Rex", "Bella", "Zoë", "Мурка"];
@@ -86,8 +89,7 @@ function update(changes) {
   }
 }
 
-// Requests of the page for itself. The service neither records nor delays them, and applies no
-// fault to them.
+// Requests of the page for itself. The service does not record them, and applies no fault to them.
 
 const notPetstore = "Something other than petstore answers.";
 
@@ -358,13 +360,14 @@ function entryOf(code) {
 function meaningOf(fault = {}) {
   const { parameters } = state.description;
   const ofDelay = (name) => fault[name] > 0 && parameters.find((one) => one.name === name);
-  const parts = [ofDelay("delay"), ofDelay("answer-delay"), entryOf(fault.code)];
+  const parts = [...Object.keys(delays).map(ofDelay), entryOf(fault.code)];
   return parts.map((part) => (part ? part.description : "")).join(" ").trim();
 }
 
 // isFailure reports whether a fault does anything. The code ok and a delay of 0 do not.
-function isFailure({ code = "ok", delay, "answer-delay": answerDelay } = {}) {
-  return code.split(",").some((one) => one !== "ok") || delay > 0 || answerDelay > 0;
+function isFailure({ code = "ok", ...others } = {}) {
+  const isDelay = (name) => others[name] > 0;
+  return code.split(",").some((one) => one !== "ok") || Object.keys(delays).some(isDelay);
 }
 
 // indent returns JSON on several lines, with its numbers unrounded, and another text as it is.
@@ -389,10 +392,9 @@ function reveal(text) {
   return text.replace(unsafe, (char) => (char === "\n" ? char : number(char)));
 }
 
-// isKnown reports whether all that was sent is known, and its target begins with a slash and has no
-// fragment. Behind the origin of the page, a target such as @evil.test/ would lead to another host,
-// with the key. *** and U+FFFD stand for what the journal does not have, but a client whose key is
-// wrong may have sent ***.
+// isKnown reports whether all that was sent is known, and the target is a path. Behind the origin
+// of the page, @evil.test/ would lead to another host, with the key. *** and U+FFFD stand for what
+// the journal does not have, but a client whose key is wrong may have sent ***.
 function isKnown(request) {
   const { url, status, fault, headers } = request;
   const isWrongKey = status === 401 && !fault && headers.Authorization === "Bearer ***";
@@ -534,13 +536,12 @@ function signNow() {
   if (matched === undefined) {
     return { kind: "calm", headline: since && "No fault" };
   }
-  const { code, skip = 0, times = Infinity, delay, "answer-delay": answerDelay } = fault;
+  const { code, skip = 0, times = Infinity } = fault;
   const codes = code?.split(",") ?? [];
   const next = codes.length > 1 ? codes.slice(applied) : codes; // one code may be for all requests
   const isUsedUp = applied === times && held === 0;
   const words = [
-    delay ? `Slow by ${delay} s` : "",
-    answerDelay ? `Answer slow by ${answerDelay} s` : "",
+    ...Object.keys(delays).map((name) => fault[name] && `${delays[name]} by ${fault[name]} s`),
     ...next.map((one) => (entryOf(one).enum ? entryOf(one).title : one)),
   ];
   const isActive = held > 0 || (!isUsedUp && isFailure({ ...fault, code: next.join() || "ok" }));
