@@ -1330,7 +1330,7 @@ func TestJournalTotalEnds(t *testing.T) {
 }
 
 // waitWatched waits until a client waits for the total of the journal. It returns at
-// once if another client has waited since the last request was recorded.
+// once if a client has read the journal since the last change of it.
 func (s *server) waitWatched(t testing.TB) {
 	t.Helper()
 	j := s.service.current.Load().journal
@@ -1388,7 +1388,7 @@ func TestEntrySize(t *testing.T) {
 
 // With -log, the log has the address of the page, and a line for each recorded
 // request, and for each that may change the service through /__admin, whatever its
-// answer. Of the headers, it has the User-Agent alone.
+// answer.
 func TestLog(t *testing.T) {
 	s := program(t, "-log")
 	s.do(t, "GET /v1/pets?limit=5", "")
@@ -2219,8 +2219,9 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// What each operation answers has the statuses, members and types that api/openapi.json
-// describes, and so have its own examples. Each member of the schemas below is in some answer.
+// The answers of each operation have the statuses, members and types that
+// api/openapi.json describes. The examples in it have the members and types, too. Each
+// member of the schemas below is in some answer.
 func TestSchemas(t *testing.T) {
 	d, operations := readOpenAPI(t)
 	seen := map[string]bool{}
@@ -2284,8 +2285,8 @@ func TestSchemas(t *testing.T) {
 
 var update = flag.Bool("update", false, "write what TestDocuments compares")
 
-// The enums of api/openapi.json that the service knows, and the tables of README.md and
-// the reference, are up to date. With -update, this test writes them.
+// The operations and statuses in api/openapi.json, and the tables of README.md and the
+// reference, are up to date. With -update, this test writes them.
 func TestDocuments(t *testing.T) {
 	compare := func(name, want string) {
 		t.Helper()
@@ -2327,8 +2328,9 @@ func TestDocuments(t *testing.T) {
 }
 
 // writeTables returns the tables by their names: the flags as -h prints them, and the
-// others from api/openapi.json. The operations are in the order of the routes, and the
-// members in that of the structs of the service, as far as it has one. A row without a meaning is an error.
+// others from api/openapi.json. The operations are in the order of the routes. The
+// members are in the order of the structs of the service, but for those of the journal
+// itself. A row without a meaning is an error.
 func writeTables(t *testing.T) map[string]string {
 	d, operations := readOpenAPI(t)
 	tables := map[string]string{}
