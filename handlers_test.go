@@ -2121,7 +2121,7 @@ func (d description) check(t testing.TB, seen map[string]bool, s schema, value a
 }
 
 // api/openapi.json has the version and the operations of the service, their query
-// parameters, and the codes of a fault. The bounds and defaults in it are true. It
+// parameters, and the codes of a fault. The bounds and defaults of these are true. It
 // marks the operations under /v1, their parameters and the members of a pet that the
 // contract does not have.
 func TestOpenAPI(t *testing.T) {
@@ -2220,8 +2220,8 @@ func TestOpenAPI(t *testing.T) {
 }
 
 // The answers of each operation have the statuses, members and types that
-// api/openapi.json describes. The examples in it have the members and types, too. Each
-// member of the schemas below is in some answer.
+// api/openapi.json describes, and the examples of the operations have the members and
+// types. Each member of the schemas below is in some answer.
 func TestSchemas(t *testing.T) {
 	d, operations := readOpenAPI(t)
 	seen := map[string]bool{}
@@ -2285,8 +2285,9 @@ func TestSchemas(t *testing.T) {
 
 var update = flag.Bool("update", false, "write what TestDocuments compares")
 
-// The operations and statuses in api/openapi.json, and the tables of README.md and the
-// reference, are up to date. With -update, this test writes them.
+// The enums FaultOperation and PetStatus of api/openapi.json are up to date, and so are
+// the tables of README.md and the reference that are marked as written. With -update,
+// this test writes them.
 func TestDocuments(t *testing.T) {
 	compare := func(name, want string) {
 		t.Helper()

@@ -21,7 +21,7 @@ const presets = [
 // The parameters of a fault that make requests wait, with what the sign says of each.
 const delays = { delay: "Slow", "answer-delay": "Answer slow" };
 
-// What List pets and Add a pet send: a listing, or a pet with one of these names.
+// What the buttons listPets and addPet send: a listing, or a pet with one of these names.
 const listing = { method: "GET", url: "/v1/pets", headers: { Authorization: "Bearer ***" } };
 const petNames = ["Rex", "Bella", "Zoë", "Мурка"];
 
@@ -489,7 +489,7 @@ function drawFrame() {
   page.keyField.focus(); // if it is shown
 }
 
-// drawChoices draws the choices of a fault and the titles of the pets, once.
+// drawChoices draws the choices of a fault and the titles of the table of pets, once.
 function drawChoices() {
   const { operations, codes, parameters, members } = state.description;
   for (const value of operations) {
