@@ -721,7 +721,6 @@ func TestSimulatedErrors(t *testing.T) {
 	}{
 		{"code=400", 400, "bad_request", "", ""},
 		{"code=401", 401, "invalid_token", "", `Bearer realm="petstore", error="invalid_token"`},
-		{"code=418", 418, "im_a_teapot", "", ""},
 		{"code=429", 429, "too_many_requests", "1", ""},
 		{"code=503", 503, "service_unavailable", "1", ""},
 		{"code=599", 599, "status_599", "", ""},
@@ -1767,8 +1766,8 @@ func TestSpareConnections(t *testing.T) {
 	}
 }
 
-// When the service stops, it waits for requests in flight for ten seconds, and not for
-// a log that nobody reads.
+// When the service stops, it waits for requests in flight for ten seconds. It does not
+// wait for its log, even if standard error is a full pipe.
 func TestStopTimeout(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
@@ -1879,12 +1878,12 @@ func TestReferenceCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		cmd.Stderr = w
+		cmd.Stderr = w            // which petstore has, too, so that it ends when both have ended
 		output, _ := cmd.Output() // the exit code is what counts
 		w.Close()
 		r.SetReadDeadline(time.Now().Add(patience))
 		_, err = io.ReadAll(r)
-		equal(t, "the end of standard error, which petstore has, too", err, nil)
+		equal(t, "the error when standard error is read to its end", err, nil)
 		return cmd.ProcessState.ExitCode(), string(output)
 	}
 
@@ -2143,6 +2142,8 @@ func TestOpenAPI(t *testing.T) {
 		op := operations[rt.pattern]
 		equal(t, rt.pattern+": the name", op.OperationID, rt.operation)
 		equal(t, rt.pattern+" has a summary and a tag", op.Summary != "" && len(op.Tags) == 1, true)
+		_, hasDefault := op.Responses["default"]
+		equal(t, rt.pattern+" describes its other errors", hasDefault, true)
 		isOfAPI := slices.Contains(s.service.faultOperations(), rt.operation)
 		if isOfAPI {
 			checkMark(rt.operation, op.Description, !strings.Contains(contract, rt.operation))
@@ -2246,10 +2247,10 @@ func TestSchemas(t *testing.T) {
 			described, found := op.Responses[strconv.Itoa(r.status)]
 			wanted := described.Content.JSON.Schema
 			if r.status >= 400 {
-				_, hasDefault := op.Responses["default"]
-				equal(t, op.OperationID+" describes other errors", hasDefault, true)
 				wanted = schema{Ref: "#/components/schemas/Error"}
-				found = found || strings.Contains(request, " /__admin/")
+				if strings.Contains(request, " /__admin/") {
+					_, found = op.Responses["default"]
+				}
 			}
 			equal(t, fmt.Sprint("the status ", r.status, " is described"), found, true)
 			var answer any

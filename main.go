@@ -224,8 +224,8 @@ func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writ
 
 	limit, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	// If the time is up, the requests in flight get no answer. No line of the log says
-	// so: if nobody reads the log, its write would wait, and petstore would not end.
+	// If the time is up, the requests in flight get no answer. This is not logged: if
+	// standard error is a full pipe, the write would block, and petstore would not end.
 	srv.Shutdown(limit)
 	return nil
 }
