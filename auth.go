@@ -51,12 +51,6 @@ func requireKey(key string, r *http.Request) error {
 	return nil
 }
 
-// invalidToken returns the Error of a 401 for a wrong key.
-func invalidToken(message string) Error {
-	e := Error{Code: codeInvalidToken, Message: message, Status: 401}
-	return e.with("WWW-Authenticate", `Bearer realm="petstore", error="invalid_token"`)
-}
-
 // bearerToken returns the Bearer credential of a request, or "" if it does not
 // have exactly one Authorization header with such a credential.
 func bearerToken(r *http.Request) string {

@@ -1,10 +1,12 @@
 package main
 
-// This file holds failures: first the real ones, then the faults, which are the
-// failures that clients ask for.
+// This file holds failures: first the real ones, and reading what clients give, as
+// most of these are about that; then the faults, which are the failures that clients
+// ask for, in the order in which a request meets them.
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,12 @@ func badRequest(code, message string) Error {
 	return Error{Code: code, Message: message, Status: 400}
 }
 
+// invalidToken returns the Error of a 401 for a wrong key.
+func invalidToken(message string) Error {
+	e := Error{Code: codeInvalidToken, Message: message, Status: 401}
+	return e.with("WWW-Authenticate", `Bearer realm="petstore", error="invalid_token"`)
+}
+
 // invalidParameter returns the Error for a value of a parameter that is not allowed.
 func invalidParameter(name, given, allowed string) Error {
 	return badRequest(codeInvalidParameter, mismatch(name, quote(given), allowed))
@@ -96,9 +103,9 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// parseInteger parses an integer in its JSON form: without a plus sign, a
-// leading zero, a fraction or an exponent. For any other text, it returns the Error
-// that invalid makes.
+// parseInteger parses an integer from least to most in its JSON form: without a plus
+// sign, a leading zero, a fraction or an exponent. For any other text, it returns the
+// Error that invalid makes.
 func parseInteger(invalid func(name, given, allowed string) Error,
 	name, given string, least, most int64) (int64, error) {
 	n, err := strconv.ParseInt(given, 10, 64)
@@ -124,61 +131,297 @@ func (f *firstError) keep(err error) {
 	}
 }
 
-// fault is a failure that a client asks for, to test how it handles one. A
-// Prefer header asks for a fault of its own request. A standing fault is applied
-// to the requests that follow. The zero fault does nothing. See exchange.serve.
+// arguments are what a query or a Prefer header gives for parameters. The methods
+// that parse one keep the first error.
+type arguments struct {
+	url.Values
+	firstError
+}
+
+// integer returns an integer from least to most, or 0 if it is not given.
+func (a *arguments) integer(name string, least, most int64) int64 {
+	if !a.Has(name) {
+		return 0
+	}
+	n, err := parseInteger(invalidParameter, name, a.Get(name), least, most)
+	a.keep(err)
+	return n
+}
+
+// choice returns a parameter that must be one of the allowed words, or "" if it is
+// not given.
+func (a *arguments) choice(name string, allowed []string) string {
+	word := a.Get(name)
+	if a.Has(name) && !slices.Contains(allowed, word) {
+		a.keep(invalidParameter(name, word, orList(allowed)))
+	}
+	return word
+}
+
+// seconds returns a number of seconds from 0 to maxWait, in its shortest form and as
+// a Duration, or "" and 0 if it is not given. It takes the numbers of JSON that have
+// neither a sign nor an exponent.
+func (a *arguments) seconds(name string) (string, time.Duration) {
+	if !a.Has(name) {
+		return "", 0
+	}
+	text := a.Get(name)
+	n, err := strconv.ParseFloat(text, 64)
+	isPlain := json.Valid([]byte(text)) && strings.Trim(text, ".0123456789") == ""
+	if err != nil || !isPlain || n > maxWait.Seconds() {
+		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
+		a.keep(invalidParameter(name, text, allowed))
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64), time.Duration(n * float64(time.Second))
+}
+
+// unknownNames returns the sorted keys of given that are not known.
+func unknownNames[V any](given map[string]V, known []string) []string {
+	var unknown []string
+	for name := range given {
+		if !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
+}
+
+// fault is a failure that a client asks for, to test how it handles one. A Prefer
+// header asks for a fault of its own request. A standing fault is applied to the
+// requests that follow. The zero fault does nothing. See exchange.serve.
 type fault struct {
 	faultParameters
-	status   int                    // Code, if it is a status, or 0
-	respond  func(*exchange) answer // called in place of exchange.perform, which it may call; nil without a code
-	standing *standingFault         // where the fault comes from; nil for Prefer
+	delay       time.Duration
+	answerDelay time.Duration
+	status      int                    // Code, if it is a status, or 0
+	respond     func(*exchange) answer // makes the answer in place of exchange.perform; nil without a code
+	standing    *standingFault         // where the fault comes from; nil for Prefer
 }
 
-// faultParameters are the parameters that Prefer and standing faults share. They
-// are empty or nil if they were not given. What they mean is in api/openapi.json.
+// faultParameters are the parameters that Prefer and standing faults share. Those
+// that were not given are empty. What they mean is in api/openapi.json.
 type faultParameters struct {
-	Code        string   `json:"code,omitempty"` // of a standing fault, it may be a list, separated by commas
-	Delay       *float64 `json:"delay,omitempty,string"`
-	AnswerDelay *float64 `json:"answer-delay,omitempty,string"`
-	RetryAfter  string   `json:"retry-after,omitempty"`
+	Code        string `json:"code,omitempty"` // of a standing fault, it may be a list, separated by commas
+	Delay       string `json:"delay,omitempty"`
+	AnswerDelay string `json:"answer-delay,omitempty"`
+	RetryAfter  string `json:"retry-after,omitempty"`
 }
 
-// preferences are the names of faultParameters, in the order of its fields.
-var preferences = memberNames(reflect.TypeFor[faultParameters]())
+// preferences are the names of faultParameters.
+var preferences = []string{"code", "delay", "answer-delay", "retry-after"}
 
 // String returns the parameters in the form of Preference-Applied and of the log,
 // such as "code=503, delay=0.2".
 func (p faultParameters) String() string {
 	var list []string
-	fields := reflect.ValueOf(p)
-	for i, name := range preferences {
-		if field := fields.Field(i); !field.IsZero() {
-			list = append(list, fmt.Sprint(name, "=", reflect.Indirect(field)))
+	for i, value := range []string{p.Code, p.Delay, p.AnswerDelay, p.RetryAfter} {
+		if value != "" {
+			list = append(list, preferences[i]+"="+value)
 		}
 	}
 	return strings.Join(list, ", ")
 }
 
-// duration returns a number of seconds as a Duration, or 0 for nil.
-func duration(seconds *float64) time.Duration {
-	if seconds == nil {
-		return 0
-	}
-	return time.Duration(*seconds * float64(time.Second))
-}
-
 const (
-	maxWait       = 30 * time.Second // the longest delay, answer-delay, stall and wait for a total
+	maxWait       = 30 * time.Second // the longest delay, answer-delay, stall and wait of showJournal
 	maxRetryAfter = 3600             // seconds
 	dripPieces    = 10
 	dripInterval  = time.Second
 )
 
+// chooseFault sets the fault of the request. A fault in the Prefer header takes
+// precedence; the standing fault then does not count the request.
+func (x *exchange) chooseFault() error {
+	f, ignored, err := parsePrefer(x.r.Header.Values("Prefer"))
+	x.entry.Ignored = ignored
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		x.fault = *f
+		x.w.Header().Set("Preference-Applied", f.String())
+	} else if standing := x.world.standing.Load(); standing != nil {
+		x.fault = standing.next(x.route.operation)
+	}
+	return nil
+}
+
+// parsePrefer returns the fault that Prefer headers ask for, or nil, and the
+// sorted names of the preferences that it does not know. It is more lenient than
+// RFC 7240, where a semicolon begins a parameter of a preference: commas and
+// semicolons separate preferences, also within quotes, so a code cannot be a list.
+// The first preference of a name wins.
+func parsePrefer(lines []string) (f *fault, ignored []string, err error) {
+	if len(lines) == 0 {
+		return nil, nil, nil // as for most requests, without an allocation
+	}
+	given := &arguments{Values: url.Values{}}
+	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
+	for _, preference := range strings.FieldsFunc(strings.Join(lines, ","), isSeparator) {
+		name, value, _ := strings.Cut(preference, "=")
+		name = strings.ToLower(strings.Trim(name, " \t"))
+		if name != "" && !given.Has(name) {
+			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
+		}
+	}
+	ignored = unknownNames(given.Values, preferences)
+	if !asksForFault(given) {
+		return nil, ignored, nil
+	}
+	applied := parseFault(given, given.Get("code"))
+	return &applied, ignored, given.err
+}
+
+// asksForFault reports whether the parameters ask for a fault at all.
+func asksForFault(given *arguments) bool {
+	return given.Has("code") || given.Has("delay") || given.Has("answer-delay")
+}
+
+// parseFault parses the parameters that Prefer and standing faults share, with one
+// code in place of a list. The fault is only valid if given.err is nil.
+func parseFault(given *arguments, code string) fault {
+	var f fault
+	f.Delay, f.delay = given.seconds("delay")
+	f.AnswerDelay, f.answerDelay = given.seconds("answer-delay")
+	retryAfter := given.integer("retry-after", 0, maxRetryAfter)
+	if !given.Has("code") {
+		return f
+	}
+	var err error
+	f.Code = code
+	f.status, f.respond, err = parseCode(code)
+	given.keep(err)
+	if given.Has("retry-after") && f.status != 0 { // only an Error has that header
+		f.RetryAfter = strconv.FormatInt(retryAfter, 10)
+	}
+	return f
+}
+
+// parseCode returns what a code does. The status is 0 if the code is not one.
+func parseCode(code string) (status int, respond func(*exchange) answer, err error) {
+	var words []string
+	for _, known := range faultCodes {
+		if known.code == code {
+			return 0, known.respond, nil
+		}
+		words = append(words, known.code)
+	}
+	n, err := parseInteger(invalidParameter, "code", code, 400, 599)
+	if err != nil { // its message does not name the words
+		return 0, nil, invalidParameter("code", code, "a status from 400 to 599, "+orList(words))
+	}
+	return int(n), simulate, nil
+}
+
+// standingFault is a fault for the requests that follow. It is safe for
+// concurrent use.
+type standingFault struct {
+	faults []fault       // one for each code of state.Code, applied in turn
+	ended  chan struct{} // closed when the fault is replaced or deleted
+
+	mu    sync.Mutex
+	state standingFaultState // guarded by mu; only the counters change
+}
+
+// standingFaultState is what PUT and GET /__admin/fault answer: the parameters
+// of a standing fault, and its counters.
+type standingFaultState struct {
+	faultParameters
+	Operation string `json:"operation,omitempty"` // empty for all requests under /v1
+	Skip      int64  `json:"skip,omitempty"`
+	Times     int64  `json:"times,omitempty"` // 0 for no limit; for a list, the number of its codes
+	Matched   int64  `json:"matched"`
+	Applied   int64  `json:"applied"`
+	Held      int64  `json:"held"`
+}
+
+// parseStandingFault parses the parameters of PUT /__admin/fault. The fault may
+// be for one of these operations.
+func parseStandingFault(given *arguments, operations []string) (*standingFault, error) {
+	if !asksForFault(given) {
+		return nil, badRequest(codeInvalidParameter,
+			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
+	}
+	var faults []fault
+	for _, code := range strings.Split(given.Get("code"), ",") {
+		faults = append(faults, parseFault(given, code))
+	}
+	state := standingFaultState{faultParameters: faults[0].faultParameters}
+	state.Code = given.Get("code")
+	withStatus := slices.IndexFunc(faults, func(f fault) bool { return f.status != 0 })
+	if withStatus >= 0 {
+		state.RetryAfter = faults[withStatus].RetryAfter
+	} else if given.Has("retry-after") {
+		given.keep(badRequest(codeInvalidParameter, "retry-after needs a status as code, such as code=503"))
+	}
+	state.Skip = given.integer("skip", 0, math.MaxInt64)
+	state.Times = given.integer("times", 1, math.MaxInt64)
+	if len(faults) > 1 {
+		if given.Has("times") {
+			given.keep(badRequest(codeInvalidParameter,
+				"times cannot be given with a list of codes, as each of them is applied once"))
+		}
+		state.Times = int64(len(faults))
+	}
+	state.Operation = given.choice("operation", operations)
+	if given.err != nil {
+		return nil, given.err
+	}
+	return &standingFault{faults: faults, ended: make(chan struct{}), state: state}, nil
+}
+
+// next returns the fault to apply to a request of this operation, or the zero
+// fault. It counts the request if the standing fault is for it.
+func (f *standingFault) next(operation string) fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &f.state
+	if s.Operation != "" && s.Operation != operation {
+		return fault{}
+	}
+	s.Matched++
+	usedUp := s.Times != 0 && s.Applied == s.Times
+	if s.Matched <= s.Skip || usedUp {
+		return fault{}
+	}
+	next := f.faults[s.Applied%int64(len(f.faults))] // a single fault is repeated; a list ends with Times
+	next.standing = f
+	s.Applied++
+	return next
+}
+
+func (f *standingFault) snapshot() standingFaultState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state
+}
+
+func (f *standingFault) addHeld(n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.Held += n
+}
+
+// hold sleeps for d on behalf of the fault. A standing fault counts the requests
+// that it holds, and releases them when it ends.
+func (x *exchange) hold(d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	standing := x.fault.standing
+	if standing == nil {
+		return x.sleep(d, nil)
+	}
+	standing.addHeld(1)
+	defer standing.addHeld(-1)
+	return x.sleep(d, standing.ended)
+}
+
 // faultCodes lists the codes that are not a status. What a client gets is described
 // in api/openapi.json. The function of a code calls exchange.perform if the operation
-// is to be performed. A code that waits does so in answer.sendBody, with hold: the
-// request has been recorded then. The WriteTimeout of the server must allow for what is
-// written after a wait.
+// is to be performed. If the code waits, it does so in answer.sendBody, by calling
+// exchange.hold, as the request has been recorded by then.
 var faultCodes = []struct {
 	code    string
 	respond func(*exchange) answer
@@ -208,8 +451,8 @@ var faultCodes = []struct {
 	}},
 }
 
-// performHalf performs the operation. No answer is sent if it has no body to halve, as
-// for HEAD. A stall then waits all the same.
+// performHalf performs the operation. If there is no body to halve, as for HEAD, no
+// answer is sent. A stall then waits all the same.
 func performHalf(x *exchange, sendBody func(*exchange, []byte)) answer {
 	a := x.perform()
 	a.sendBody = sendBody
@@ -263,21 +506,6 @@ func drip(x *exchange, body []byte) {
 	}
 }
 
-// hold sleeps for d on behalf of the fault. A standing fault counts the requests
-// that it holds, and releases them when it ends.
-func (x *exchange) hold(d time.Duration) error {
-	if d == 0 {
-		return nil
-	}
-	standing := x.fault.standing
-	if standing == nil {
-		return x.sleep(d, nil)
-	}
-	standing.addHeld(1)
-	defer standing.addHeld(-1)
-	return x.sleep(d, standing.ended)
-}
-
 // writeNow writes a part of the body, and flushes it.
 func (x *exchange) writeNow(part []byte) {
 	if len(part) > 0 { // Flush would send the headers, even those of an answer that is dropped
@@ -294,186 +522,4 @@ func resetConnection(x *exchange, _ []byte) {
 	}
 	conn.(*net.TCPConn).SetLinger(0) // discards unsent data, and makes Close send a RST
 	conn.Close()
-}
-
-// chooseFault sets the fault of the request. A fault in the Prefer header takes
-// precedence; the standing fault then does not count the request.
-func (x *exchange) chooseFault() error {
-	f, ignored, err := parsePrefer(x.r.Header.Values("Prefer"))
-	x.ignored = ignored
-	if err != nil {
-		return err
-	}
-	if f != nil {
-		x.fault = *f
-		x.w.Header().Set("Preference-Applied", f.String())
-	} else if standing := x.world.standing.Load(); standing != nil {
-		x.fault = standing.next(x.route.operation)
-	}
-	return nil
-}
-
-// parsePrefer returns the fault that Prefer headers ask for, or nil, and the
-// sorted names of the preferences that it does not know. It is more lenient than
-// RFC 7240, where a semicolon begins a parameter of a preference: commas and
-// semicolons separate preferences, also within quotes, so a code cannot be a list.
-// The first preference of a name wins.
-func parsePrefer(lines []string) (f *fault, ignored []string, err error) {
-	if len(lines) == 0 {
-		return nil, nil, nil // as for most requests, without an allocation
-	}
-	given := &values{Values: url.Values{}}
-	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
-	for _, preference := range strings.FieldsFunc(strings.Join(lines, ","), isSeparator) {
-		name, value, _ := strings.Cut(preference, "=")
-		name = strings.ToLower(strings.Trim(name, " \t"))
-		if name != "" && !given.Has(name) {
-			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
-		}
-	}
-	ignored = unknownNames(given.Values, preferences)
-	if !asksForFault(given) {
-		return nil, ignored, nil
-	}
-	_, faults := parseFaults(given) // one fault, as the code is not a list
-	return &faults[0], ignored, given.err
-}
-
-// asksForFault reports whether the parameters ask for a fault at all.
-func asksForFault(given *values) bool {
-	return given.Has("code") || given.Has("delay") || given.Has("answer-delay")
-}
-
-// parseFaults parses the parameters that Prefer and standing faults share. It
-// returns them, and one fault for each code of the list, or one if there is no
-// code.
-func parseFaults(given *values) (all faultParameters, faults []fault) {
-	all = faultParameters{
-		Code:        given.Get("code"),
-		Delay:       given.seconds("delay"),
-		AnswerDelay: given.seconds("answer-delay"),
-	}
-	if given.Has("retry-after") {
-		all.RetryAfter = strconv.FormatInt(given.integer("retry-after", 0, maxRetryAfter), 10)
-	}
-	for _, code := range strings.Split(all.Code, ",") {
-		f := fault{faultParameters: all}
-		f.Code = code
-		if given.Has("code") {
-			var err error
-			f.status, f.respond, err = parseCode(code)
-			given.keep(err)
-		}
-		if f.status == 0 {
-			f.RetryAfter = "" // only an Error has that header
-		}
-		faults = append(faults, f)
-	}
-	return all, faults
-}
-
-// parseCode returns what a code does. The status is 0 if the code is not one.
-func parseCode(code string) (status int, respond func(*exchange) answer, err error) {
-	var codes []string
-	for _, known := range faultCodes {
-		if known.code == code {
-			return 0, known.respond, nil
-		}
-		codes = append(codes, known.code)
-	}
-	n, err := parseInteger(invalidParameter, "code", code, 400, 599)
-	if err != nil { // its message does not name the words
-		return 0, nil, invalidParameter("code", code, "a status from 400 to 599, "+orList(codes))
-	}
-	return int(n), simulate, nil
-}
-
-// standingFault is a fault for the requests that follow. It is safe for
-// concurrent use.
-type standingFault struct {
-	faults []fault       // one for each code of state.Code, applied in turn
-	ended  chan struct{} // closed when the fault is replaced or deleted
-
-	mu    sync.Mutex
-	state standingFaultState // guarded by mu; only the counters change
-}
-
-// standingParameters are the parameters of PUT /__admin/fault.
-type standingParameters struct {
-	faultParameters
-	Operation string `json:"operation,omitempty"` // empty for all requests under /v1
-	Skip      int64  `json:"skip,omitempty"`
-	Times     int64  `json:"times,omitempty"` // 0 for no limit; for a list, the number of its codes
-}
-
-// standingFaultState is what PUT and GET /__admin/fault answer: the parameters
-// of a standing fault, and its counters.
-type standingFaultState struct {
-	standingParameters
-	Matched int64 `json:"matched"`
-	Applied int64 `json:"applied"`
-	Held    int64 `json:"held"`
-}
-
-// parseStandingFault parses the parameters of PUT /__admin/fault. The fault may
-// be for one of these operations.
-func parseStandingFault(given *values, operations []string) (*standingFault, error) {
-	if !asksForFault(given) {
-		return nil, badRequest(codeInvalidParameter,
-			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
-	}
-	all, faults := parseFaults(given)
-	hasStatus := slices.ContainsFunc(faults, func(f fault) bool { return f.status != 0 })
-	if given.Has("retry-after") && !hasStatus {
-		given.keep(badRequest(codeInvalidParameter, "retry-after needs a status as code, such as code=503"))
-	}
-	p := standingParameters{
-		faultParameters: all,
-		Skip:            given.integer("skip", 0, math.MaxInt64),
-		Times:           given.integer("times", 1, math.MaxInt64),
-	}
-	if len(faults) > 1 {
-		if given.Has("times") {
-			given.keep(badRequest(codeInvalidParameter,
-				"times cannot be given with a list of codes, as each of them is applied once"))
-		}
-		p.Times = int64(len(faults))
-	}
-	p.Operation = given.choice("operation", operations)
-	if given.err != nil {
-		return nil, given.err
-	}
-	return &standingFault{faults: faults, ended: make(chan struct{}), state: standingFaultState{standingParameters: p}}, nil
-}
-
-// next returns the fault to apply to a request of this operation, or the zero
-// fault. It counts the request if the standing fault is for it.
-func (f *standingFault) next(operation string) fault {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s := &f.state
-	if s.Operation != "" && s.Operation != operation {
-		return fault{}
-	}
-	s.Matched++
-	usedUp := s.Times != 0 && s.Applied == s.Times
-	if s.Matched <= s.Skip || usedUp {
-		return fault{}
-	}
-	next := f.faults[s.Applied%int64(len(f.faults))] // a single fault is repeated; a list ends with Times
-	next.standing = f
-	s.Applied++
-	return next
-}
-
-func (f *standingFault) snapshot() standingFaultState {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.state
-}
-
-func (f *standingFault) addHeld(n int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.state.Held += n
 }

@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -26,14 +25,14 @@ import (
 	"time"
 )
 
-// service answers requests. All its fields but current are set once.
+// service is a running petstore: what it was started with, and the current world.
 type service struct {
 	key      string
 	seed     *store          // the pets of a new world; must not be modified
 	stopping <-chan struct{} // closed when the process is to end
 	log      *slog.Logger
 	routes   []route
-	current  atomic.Pointer[world] // the world of new requests
+	current  atomic.Pointer[world] // the world of new requests; the only field that changes
 }
 
 func newService(key string, seed *store, stopping <-chan struct{}, log *slog.Logger) *service {
@@ -46,17 +45,17 @@ func newService(key string, seed *store, stopping <-chan struct{}, log *slog.Log
 type route struct {
 	pattern    string      // of http.ServeMux: a method and a path; GET includes HEAD
 	operation  string      // the name of the operation in api/openapi.json, if it has one
-	parameters []string    // of the query; routes adds those of own
-	own        []string    // under /v1: those that the contract does not have
+	parameters []string    // of the query
+	beyond     []string    // those of them that the contract does not have
 	takesBody  bool        // under /__admin: whether a request may have a body
 	headers    http.Header // on all answers but that of the fault "html"
 	do         func(*exchange) (answer, error)
 }
 
 func routes() []route {
-	list := []route{
+	return []route{
 		{pattern: "GET /v1/pets", operation: "listPets", do: listPets,
-			parameters: []string{"limit", "status"}, own: []string{"after"}},
+			parameters: []string{"limit", "status", "after"}, beyond: []string{"after"}},
 		{pattern: "POST /v1/pets", operation: "createPet", do: createPet},
 		{pattern: "GET /v1/pets/{petId}", operation: "getPet", do: getPet, headers: deprecation},
 		{pattern: "GET /v1/store/orders", do: listOrders},
@@ -64,10 +63,10 @@ func routes() []route {
 		{pattern: "POST /__admin/reset", operation: "reset", do: reset, takesBody: true},
 		{pattern: "GET /__admin/fault", operation: "showFault", do: showFault},
 		{pattern: "PUT /__admin/fault", operation: "setFault", do: setFault,
-			parameters: memberNames(reflect.TypeFor[standingParameters]())},
+			parameters: slices.Concat(preferences, []string{"operation", "skip", "times"})},
 		{pattern: "DELETE /__admin/fault", operation: "clearFault", do: clearFault},
 		{pattern: "GET /__admin/requests", operation: "showJournal", do: showJournal,
-			parameters: []string{"after", "total"}},
+			parameters: []string{"after", "total", "waiting"}},
 		{pattern: "DELETE /__admin/requests", operation: "clearJournal", do: clearJournal},
 
 		{pattern: "GET /healthz", do: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
@@ -77,10 +76,6 @@ func routes() []route {
 		{pattern: "GET /page.js", do: static("text/javascript; charset=utf-8", pageJS), headers: pageHeaders},
 		{pattern: "GET /favicon.ico", do: noIcon},
 	}
-	for i, rt := range list {
-		list[i].parameters = append(rt.parameters, rt.own...)
-	}
-	return list
 }
 
 // faultOperations returns the operations that a standing fault can be for.
@@ -166,8 +161,11 @@ func refuse(mux *http.ServeMux, methods []string, r *http.Request) error {
 		return newError(405, "this path allows "+list+" only").with("Allow", list)
 	}
 	given := cmp.Or(r.URL.EscapedPath(), r.RequestURI) // CONNECT and absolute targets may have no path
-	return newError(404, "no such path: "+shorten(given)+"; the API is at /v1/pets, without a slash at the end; "+
-		"there are also /__admin/reset, /__admin/fault and /__admin/requests, /openapi.json, and a page at /")
+	hint := "/openapi.json has the paths, such as /v1/pets, and there is a page at /"
+	if isUnder(r.URL.Path, misplacedAdmin) {
+		hint = "/__admin is beside /v1, and not below it"
+	}
+	return newError(404, "no such path: "+shorten(given)+"; "+hint)
 }
 
 // exchange is a request that is being answered.
@@ -179,17 +177,21 @@ type exchange struct {
 	r       *http.Request
 	arrived time.Time // when the headers of the request had arrived
 
-	isRouted bool // whether a route matches
-	isV1     bool // whether the path is under /v1
-	isAdmin  bool // whether the path is under /__admin
-
-	body     []byte    // of the request, once it has been read
-	query    values    // of the request, once it has been parsed
-	ignored  []string  // for the journal
-	beyond   []string  // for the journal
-	fault    fault     // the fault that is applied to the request, or the zero fault
-	received *received // the request in the journal, once it waits or is recorded
+	body  []byte    // of the request, once it has been read
+	query arguments // of the request, once it has been parsed
+	fault fault     // the fault that is applied to the request, or the zero fault
+	entry entry     // the request in the journal; its sentRequest is nil until it waits or is recorded
 }
+
+// isRouted reports whether a route matches.
+func (x *exchange) isRouted() bool { return x.route.pattern != "" }
+
+func (x *exchange) isV1() bool    { return isUnder(x.r.URL.Path, "/v1") }
+func (x *exchange) isAdmin() bool { return isUnder(x.r.URL.Path, "/__admin") }
+
+// misplacedAdmin is where a client looks for /__admin below its base URL. No fault is
+// applied to its requests, and none is used up.
+const misplacedAdmin = "/v1/__admin"
 
 // answer is the answer to a request.
 type answer struct {
@@ -197,10 +199,9 @@ type answer struct {
 	header      http.Header // besides those that handle adds; nil for most
 	contentType string
 	body        []byte // must not be modified
-	problem     string // for the journal: the message of an Error, or that the client left
-	// sendBody sends the body in parts, or does something else, such as a reset. The
-	// body is nil if none may be sent: to a HEAD, and without a status. A nil sendBody
-	// sends the body at once.
+	problem     string // for the journal and the log: the message of an Error, or that the client left
+	// sendBody is called in place of writing the body at once, unless it is nil. It is
+	// called with a nil body if none may be sent: to a HEAD, and without a status.
 	sendBody func(x *exchange, body []byte)
 }
 
@@ -215,17 +216,7 @@ func jsonAnswer(status int, text []byte) answer {
 // that, so that a client that has its answer finds its request in the journal.
 func (s *service) handle(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{
-			service:  s,
-			world:    s.current.Load(),
-			route:    rt,
-			w:        w,
-			r:        r,
-			arrived:  time.Now(),
-			isRouted: rt.pattern != "",
-			isV1:     isUnder(r.URL.Path, "/v1"),
-			isAdmin:  isUnder(r.URL.Path, "/__admin"),
-		}
+		x := &exchange{service: s, world: s.current.Load(), route: rt, w: w, r: r, arrived: time.Now()}
 		h := w.Header()
 		maps.Copy(h, rt.headers)
 		a := x.serve()
@@ -243,31 +234,30 @@ func (s *service) handle(rt route) http.HandlerFunc {
 	}
 }
 
-// serve checks the key, reads the body, chooses the fault, and responds. If net/http
+// serve reads the body, checks the key, chooses the fault, and responds. If net/http
 // notices that the client has left during the delay of the fault, the operation is not
 // performed, although a standing fault has counted the request.
 func (x *exchange) serve() answer {
-	if x.isV1 || x.isAdmin {
+	if err := x.readBody(); err != nil {
+		return x.failure(err)
+	}
+	if x.isV1() || x.isAdmin() {
 		if err := requireKey(x.service.key, x.r); err != nil {
 			return x.failure(err)
 		}
 	}
-	if err := x.readBody(); err != nil {
-		return x.failure(err)
-	}
-	if !x.isV1 || x.isObserver() {
+	if !x.isV1() || x.isObserver() || isUnder(x.r.URL.Path, misplacedAdmin) {
 		return x.perform()
 	}
 
 	if err := x.chooseFault(); err != nil {
 		return x.failure(err)
 	}
-	delay, answerDelay := duration(x.fault.Delay), duration(x.fault.AnswerDelay)
-	if delay+answerDelay > 0 {
-		x.received = x.newReceived()
-		x.world.journal.addWaiting(x.received)
+	if x.fault.delay+x.fault.answerDelay > 0 {
+		x.entry.sentRequest = x.newSentRequest()
+		x.world.journal.addWaiting(x.entry.sentRequest)
 	}
-	if err := x.hold(delay); err != nil {
+	if err := x.hold(x.fault.delay); err != nil {
 		return x.failure(err)
 	}
 	respond := (*exchange).perform
@@ -275,7 +265,7 @@ func (x *exchange) serve() answer {
 		respond = x.fault.respond
 	}
 	a := respond(x)
-	if err := x.hold(answerDelay); err != nil {
+	if err := x.hold(x.fault.answerDelay); err != nil {
 		a.status, a.problem = 0, err.Error() // the journal shows the rest of the answer
 	}
 	return a
@@ -288,9 +278,16 @@ func (x *exchange) perform() (a answer) {
 			a = x.failure(fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 		}
 	}()
-	if x.isRouted { // otherwise, the path or the method is the first error
+	if x.isRouted() { // otherwise, the path or the method is the first error
 		if err := x.parseParameters(); err != nil {
 			return x.failure(err)
+		}
+		if x.isAdmin() {
+			if err := x.refuseUnknown(); err != nil {
+				return x.failure(err)
+			}
+		} else {
+			x.noteNames()
 		}
 	}
 	a, err := x.route.do(x)
@@ -338,22 +335,21 @@ func (x *exchange) isObserver() bool {
 // or one that no route matches, as its client may have a wrong base URL. Observers and
 // requests under /__admin are not recorded, so that they do not disturb the record.
 func (x *exchange) isRecorded() bool {
-	return (x.isV1 || !x.isRouted && !x.isAdmin) && !x.isObserver()
+	return (x.isV1() || !x.isRouted() && !x.isAdmin()) && !x.isObserver()
 }
 
-// readBody reads the body of the request. It must be called before any wait, as
-// net/http does not notice that a client has left until the body has been read.
+// readBody reads the body of the request. It must be called before any answer: if
+// net/http closes a connection on which a part of a body is left, the answer may be lost
+// in a reset. It must also be called before any wait, as net/http does not notice that a
+// client has left until the body has been read.
 func (x *exchange) readBody() error {
 	if x.r.ContentLength == 0 {
 		return nil
 	}
-	if x.r.ContentLength > maxBody {
-		return bodyTooLarge() // a client that has sent Expect then keeps the body
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
-		return bodyTooLarge()
+		return newError(413, fmt.Sprintf("the body is over %d bytes", maxBody))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return newError(408, "the body did not arrive in time")
 	case err != nil:
@@ -364,11 +360,6 @@ func (x *exchange) readBody() error {
 }
 
 const maxBody = 64 << 10 // bytes
-
-func bodyTooLarge() Error {
-	// Otherwise, net/http would first read the rest of a body that is not much longer.
-	return newError(413, fmt.Sprintf("the body is over %d bytes", maxBody)).with("Connection", "close")
-}
 
 // sleep blocks for d, or until one of these happens: released is closed, the
 // world of the request is replaced, the process is to end, or net/http notices that
@@ -390,9 +381,8 @@ func (x *exchange) sleep(d time.Duration, released <-chan struct{}) error {
 	return nil
 }
 
-// parseParameters parses the query. A parameter of the route may be given once.
-// Others are refused under /__admin, and ignored elsewhere, as a client may be newer
-// than the service. The journal names them, and what is petstore's own.
+// parseParameters parses the query, in which a parameter of the route may be given
+// once.
 func (x *exchange) parseParameters() error {
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
 	if err != nil {
@@ -404,27 +394,13 @@ func (x *exchange) parseParameters() error {
 		}
 	}
 	x.query.Values = query
-	unknown := unknownNames(query, x.route.parameters)
-	if x.isAdmin {
-		return x.refuseUnknown(unknown)
-	}
-	x.ignored = append(x.ignored, unknown...)
-	if x.r.Method == "HEAD" {
-		x.beyond = append(x.beyond, "HEAD")
-	}
-	for _, name := range x.route.own {
-		if query.Has(name) {
-			x.beyond = append(x.beyond, name)
-		}
-	}
-	slices.Sort(x.beyond)
 	return nil
 }
 
-// refuseUnknown returns an Error for parameters that the route does not have, and for
-// a body that it does not take. So a GET that was meant as a PUT fails, as do
-// parameters in a body.
-func (x *exchange) refuseUnknown(unknown []string) error {
+// refuseUnknown returns an Error for parameters that a route under /__admin does not
+// have, and for a body that it does not take. So a GET that was meant as a PUT fails, as
+// do parameters in a body.
+func (x *exchange) refuseUnknown() error {
 	rt := x.route
 	hint := "it takes no parameters"
 	if len(rt.parameters) > 0 {
@@ -432,7 +408,7 @@ func (x *exchange) refuseUnknown(unknown []string) error {
 	} else if rt.operation == "showFault" {
 		hint = "a fault is set with PUT (curl -X PUT)"
 	}
-	if len(unknown) > 0 {
+	if unknown := unknownNames(x.query.Values, rt.parameters); len(unknown) > 0 {
 		return badRequest(codeInvalidParameter,
 			fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, quote(unknown[0]), hint))
 	}
@@ -442,57 +418,20 @@ func (x *exchange) refuseUnknown(unknown []string) error {
 	return nil
 }
 
-// unknownNames returns the sorted keys of given that are not known.
-func unknownNames[V any](given map[string]V, known []string) []string {
-	var unknown []string
-	for name := range given {
-		if !slices.Contains(known, name) {
-			unknown = append(unknown, name)
+// noteNames notes in the entry which parameters are ignored, as the client may be newer
+// than the service, and what the request uses that the contract does not have.
+func (x *exchange) noteNames() {
+	e := &x.entry
+	e.Ignored = append(e.Ignored, unknownNames(x.query.Values, x.route.parameters)...)
+	if x.r.Method == "HEAD" {
+		e.Beyond = append(e.Beyond, "HEAD")
+	}
+	for _, name := range x.route.beyond {
+		if x.query.Has(name) {
+			e.Beyond = append(e.Beyond, name)
 		}
 	}
-	slices.Sort(unknown)
-	return unknown
-}
-
-// values are the parameters that a query or a Prefer header gives. The methods that
-// parse one keep the first error.
-type values struct {
-	url.Values
-	firstError
-}
-
-// integer returns an integer, or 0 if it is not given.
-func (v *values) integer(name string, least, most int64) int64 {
-	if !v.Has(name) {
-		return 0
-	}
-	n, err := parseInteger(invalidParameter, name, v.Get(name), least, most)
-	v.keep(err)
-	return n
-}
-
-// choice returns a parameter that must be one of the allowed words, or "" if it is
-// not given.
-func (v *values) choice(name string, allowed []string) string {
-	word := v.Get(name)
-	if v.Has(name) && !slices.Contains(allowed, word) {
-		v.keep(invalidParameter(name, word, orList(allowed)))
-	}
-	return word
-}
-
-// seconds returns a number of seconds up to maxWait, or nil if it is not given.
-func (v *values) seconds(name string) *float64 {
-	if !v.Has(name) {
-		return nil
-	}
-	text := v.Get(name)
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(0 <= n && n <= maxWait.Seconds()) { // which refuses NaN, too
-		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
-		v.keep(invalidParameter(name, text, allowed))
-	}
-	return &n
+	slices.Sort(e.Beyond)
 }
 
 // listPets answers with a page of pets in ascending order of id and, if more
@@ -551,7 +490,7 @@ func createPet(x *exchange) (answer, error) {
 		return answer{}, err
 	}
 	p := parsePet(body)
-	x.ignored = append(x.ignored, unknownNames(body.members, nil)...)
+	x.entry.Ignored = append(x.entry.Ignored, unknownNames(body.members, nil)...)
 	if body.err != nil {
 		return answer{}, body.err
 	}
@@ -604,13 +543,9 @@ func listOrders(*exchange) (answer, error) {
 // body or, without a body, from that of -seed.
 func reset(x *exchange) (answer, error) {
 	seed := x.service.seed
-	if len(x.body) > 0 {
-		err := checkContentType(x.r.Header)
-		if err != nil {
-			return answer{}, err
-		}
-		seed, err = readSeed(x.body)
-		if err != nil {
+	if len(x.body) > 0 { // whatever its Content-Type: fetch and urllib label it as text or a form
+		var err error
+		if seed, err = readSeed(x.body); err != nil {
 			return answer{}, err
 		}
 	}
@@ -650,10 +585,14 @@ func clearFault(x *exchange) (answer, error) {
 func showJournal(x *exchange) (answer, error) {
 	after := x.query.integer("after", 0, math.MaxInt64)
 	total := x.query.integer("total", 0, math.MaxInt64)
+	maxWaiting := int64(math.MaxInt64)
+	if x.query.Has("waiting") {
+		maxWaiting = x.query.integer("waiting", 0, math.MaxInt64)
+	}
 	if x.query.err != nil {
 		return answer{}, x.query.err
 	}
-	if err := awaitTotal(x, total); err != nil {
+	if err := awaitJournal(x, total, maxWaiting); err != nil {
 		return answer{}, err
 	}
 	entries, waiting, meta := x.world.journal.after(after)
@@ -665,19 +604,19 @@ func showJournal(x *exchange) (answer, error) {
 	return answer{status: 200, contentType: "application/json", body: body}, nil
 }
 
-// awaitTotal waits until this many requests have been recorded, the journal is
-// cleared, maxWait has passed since the request has arrived, or sleep ends for one of
-// its own reasons.
-func awaitTotal(x *exchange, total int64) error {
-	meta, changed := x.world.journal.watch()
+// awaitJournal waits until total requests have been recorded and no more than
+// maxWaiting wait. The wait also ends when the journal is cleared, when maxWait has
+// passed since the request arrived, and when sleep ends for a reason of its own.
+func awaitJournal(x *exchange, total, maxWaiting int64) error {
+	meta, waiting, changed := x.world.journal.watch()
 	since := meta.Since
-	for meta.Total < total && meta.Since.Equal(since) {
+	for (meta.Total < total || waiting > maxWaiting) && meta.Since.Equal(since) {
 		if err := x.sleep(maxWait-time.Since(x.arrived), changed); err != nil {
 			return err
 		}
 		select {
 		case <-changed:
-			meta, changed = x.world.journal.watch()
+			meta, waiting, changed = x.world.journal.watch()
 		default:
 			return nil // the time is up, or the world or the process ends
 		}
@@ -726,8 +665,8 @@ func static(contentType string, body []byte) func(*exchange) (answer, error) {
 // noIcon answers a browser, which asks for an icon by itself.
 func noIcon(*exchange) (answer, error) { return answer{status: 204}, nil }
 
-// newReceived returns what the journal has of the request.
-func (x *exchange) newReceived() *received {
+// newSentRequest returns what the journal has of the request.
+func (x *exchange) newSentRequest() *sentRequest {
 	h := x.r.Header.Clone()
 	for i, value := range h["Authorization"] {
 		// A comparison of whole words would miss a key in quotes or before a comma.
@@ -743,7 +682,7 @@ func (x *exchange) newReceived() *received {
 	if p := x.fault.faultParameters; p != (faultParameters{}) {
 		applied = &p
 	}
-	return &received{
+	return &sentRequest{
 		Time:      timestamp{x.arrived},
 		Method:    x.r.Method,
 		URL:       x.r.RequestURI,
@@ -755,19 +694,16 @@ func (x *exchange) newReceived() *received {
 }
 
 func (x *exchange) record(a answer) {
-	if x.received == nil {
-		x.received = x.newReceived()
+	e := &x.entry
+	if e.sentRequest == nil {
+		e.sentRequest = x.newSentRequest()
 	}
-	x.world.journal.add(entry{
-		received:      x.received,
-		Status:        a.status,
-		Seconds:       secondsSince(x.arrived),
-		AnswerHeaders: headers(x.w.Header()),
-		Answer:        string(a.body[:min(len(a.body), maxAnswer)]),
-		Error:         a.problem,
-		Ignored:       x.ignored,
-		Beyond:        x.beyond,
-	})
+	e.Status = a.status
+	e.Seconds = secondsSince(x.arrived)
+	e.AnswerHeaders = headers(x.w.Header())
+	e.Answer = string(a.body[:min(len(a.body), maxAnswer)])
+	e.Error = a.problem
+	x.world.journal.add(*e)
 }
 
 // logRequest logs a recorded request, or one that may change the service through
@@ -776,7 +712,7 @@ func (x *exchange) logRequest(a answer) {
 	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return // as by default, without the work below
 	}
-	mayChange := x.isAdmin && x.r.Method != "GET" && x.r.Method != "HEAD"
+	mayChange := x.isAdmin() && x.r.Method != "GET" && x.r.Method != "HEAD"
 	if !x.isRecorded() && !mayChange {
 		return
 	}
@@ -784,14 +720,14 @@ func (x *exchange) logRequest(a answer) {
 	if a.problem != "" {
 		attrs = append(attrs, "error", a.problem)
 	}
-	if x.received != nil && x.received.Fault != nil {
-		attrs = append(attrs, "fault", x.received.Fault)
+	if applied := x.fault.String(); applied != "" {
+		attrs = append(attrs, "fault", applied)
 	}
-	if x.ignored != nil {
-		attrs = append(attrs, "ignored", x.ignored)
+	if x.entry.Ignored != nil {
+		attrs = append(attrs, "ignored", x.entry.Ignored)
 	}
-	if x.beyond != nil {
-		attrs = append(attrs, "beyond", x.beyond)
+	if x.entry.Beyond != nil {
+		attrs = append(attrs, "beyond", x.entry.Beyond)
 	}
 	attrs = append(attrs, "client", x.r.RemoteAddr, "agent", x.r.UserAgent())
 	x.service.log.Info("request", attrs...)

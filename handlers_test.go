@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"math"
 	"net"
@@ -42,16 +41,38 @@ import (
 //	s.do(t, "GET /v1/pets/9", "").wantError(t, 404, "not_found", "there is no pet 9")
 //
 // The arguments of do are the method and the target, the body, and headers. Helpers
-// of many tests are at the end of the file.
+// of many tests are at the end of the file. The tests of the operations and of their
+// errors know what a pet is; the others send the pets below.
 
-// Rex and Ida, as they are added, and as they are returned if their ids are 1 and
-// 2.
+// Rex and Ida, as they are added.
 const (
 	newRex = `{"name":"Rex","categoryId":7,"status":"sold"}`
-	rex    = `{"id":1,"name":"Rex","categoryId":7,"status":"sold"}`
 	newIda = `{"name":"Ida","categoryId":2}`
-	ida    = `{"id":2,"name":"Ida","categoryId":2}`
 )
+
+// Rex and Ida, as they are returned if their ids are 1 and 2.
+var (
+	rex = withID(1, newRex)
+	ida = withID(2, newIda)
+)
+
+// withID returns a pet with an id as its first member.
+func withID(id int64, pet string) string {
+	return fmt.Sprintf(`{"id":%d,%s`, id, strings.TrimPrefix(pet, "{"))
+}
+
+// manyPets returns n pets. Every tenth is sold, and the others are available.
+func manyPets(n int) []string {
+	var pets []string
+	for id := 1; id <= n; id++ {
+		status := "available"
+		if id%10 == 0 {
+			status = "sold"
+		}
+		pets = append(pets, fmt.Sprintf(`{"name":"pet %d","categoryId":%d,"status":"%s"}`, id, id, status))
+	}
+	return pets
+}
 
 const (
 	testKey  = "a-key-of-the-tests"
@@ -114,27 +135,27 @@ func TestListPets(t *testing.T) {
 
 func TestCreatePet(t *testing.T) {
 	for _, tt := range []struct{ body, pet string }{
-		{newRex, strings.Trim(newRex, "{}")},
-		{newIda, strings.Trim(newIda, "{}")},
-		{"\t{ \"categoryId\" : -0,\n\"name\":\"\"} ", `"name":"","categoryId":0`},
-		{`{"name":"a","categoryId":9223372036854775807}`, `"name":"a","categoryId":9223372036854775807`},
-		{`{"name":"a","categoryId":-9223372036854775808}`, `"name":"a","categoryId":-9223372036854775808`},
+		{newRex, newRex},
+		{newIda, newIda},
+		{"\t{ \"categoryId\" : -0,\n\"name\":\"\"} ", `{"name":"","categoryId":0}`},
+		{`{"name":"a","categoryId":9223372036854775807}`, `{"name":"a","categoryId":9223372036854775807}`},
+		{`{"name":"a","categoryId":-9223372036854775808}`, `{"name":"a","categoryId":-9223372036854775808}`},
 
 		// Unknown members are ignored, and the last of duplicate members wins.
-		{`{"id":77,"x":null,"name":"a","categoryId":1,"Name":5,"STATUS":"x"}`, `"name":"a","categoryId":1`},
-		{`{"name":5,"name":"a","categoryId":"x","categoryId":1}`, `"name":"a","categoryId":1`},
+		{`{"id":77,"x":null,"name":"a","categoryId":1,"Name":5,"STATUS":"x"}`, `{"name":"a","categoryId":1}`},
+		{`{"name":5,"name":"a","categoryId":"x","categoryId":1}`, `{"name":"a","categoryId":1}`},
 
 		// A lone surrogate becomes U+FFFD.
 		{
 			`{"n\u0061me":"\u003c&\/\ud83d\uDE00😀>\u0000\n\"\\","categoryId":1}`,
-			`"name":"<&/😀😀>\u0000\n\"\\","categoryId":1`,
+			`{"name":"<&/😀😀>\u0000\n\"\\","categoryId":1}`,
 		},
-		{`{"name":"\ud800","categoryId":1}`, `"name":"` + "\ufffd" + `","categoryId":1`},
+		{`{"name":"\ud800","categoryId":1}`, `{"name":"` + "\ufffd" + `","categoryId":1}`},
 	} {
 		t.Run(tt.body, func(t *testing.T) {
 			s := start(t)
-			for id := 1; id <= 2; id++ {
-				pet := fmt.Sprintf(`{"id":%d,%s}`, id, tt.pet)
+			for _, id := range []int64{1, 2} {
+				pet := withID(id, tt.pet)
 				path := fmt.Sprint("/v1/pets/", id)
 				r := s.do(t, "POST /v1/pets", tt.body)
 				r.want(t, 201, pet)
@@ -145,8 +166,8 @@ func TestCreatePet(t *testing.T) {
 	}
 }
 
-// A body whose headers say that it is not JSON in UTF-8 is refused. For requests that
-// need no body, and have none, these headers do not matter.
+// A pet whose headers say that it is not JSON in UTF-8 is refused. For other requests,
+// these headers do not matter.
 func TestMediaTypes(t *testing.T) {
 	const json = "Content-Type: application/json"
 	for headers, accepted := range map[string]bool{
@@ -168,14 +189,13 @@ func TestMediaTypes(t *testing.T) {
 			s.do(t, "GET /v1/pets", "", list...).want(t, 200, "[]")
 			s.do(t, "POST /__admin/reset", "", list...).want(t, 204, "")
 			create := s.do(t, "POST /v1/pets", newRex, list...)
-			reset := s.do(t, "POST /__admin/reset", "[]", list...)
 			if accepted {
 				create.want(t, 201, rex)
-				reset.want(t, 204, "")
 			} else {
 				create.wantError(t, 415, "unsupported_media_type", "")
-				reset.wantError(t, 415, "unsupported_media_type", "")
 			}
+			s.do(t, "POST /__admin/reset", array(newIda, newIda), list...).want(t, 204, "")
+			s.do(t, "GET /v1/pets/2", "").want(t, 200, ida)
 		})
 	}
 }
@@ -251,7 +271,7 @@ func TestConcurrentCreates(t *testing.T) {
 		for n := range each {
 			name := fmt.Sprint(i, "-", n)
 			w := call(h, "POST", "/v1/pets", `{"name":"`+name+`","categoryId":1,"status":"sold"}`)
-			again := call(h, "GET", w.Header().Get("Location"), "")
+			again := call(h, "GET", cmp.Or(w.Header().Get("Location"), "/"), "")
 			list := call(h, "GET", "/v1/pets?status=sold", "")
 			call(h, "GET", "/v1/pets/1", "") // which all clients read
 			got := w.Body.String()
@@ -410,12 +430,14 @@ func TestRefused(t *testing.T) {
 	const list, create, fault, reset = "GET /v1/pets?", "POST /v1/pets", "PUT /__admin/fault?", "POST /__admin/reset"
 	pet := func(id string) string { return `{"name":"a","categoryId":1,"id":` + id + "}" }
 	forty := strings.Repeat("é", 40)
+	const utf16 = "[\x00{\x00}\x00]\x00"
 	for _, tt := range []struct{ request, body, message string }{
 		{list + "limit=0", "", "limit is '0'; it must be an integer from 1 to 100"},
 		{list + "limit=", "", "limit is '';"},
 		{list + "limit=5.0", "", "limit is '5.0';"},
 		{list + "limit=%2B5", "", "limit is '+5';"},
 		{list + "limit=05", "", "limit is '05';"},
+		{list + "limit=" + forty, "", "limit is '" + forty + "';"},
 		{list + "limit=" + forty + "x", "", "limit is '" + forty + "…';"},
 		{list + "limit=%ff", "", "limit is '\ufffd';"},
 		{list + "limit=5&limit=5", "", "limit is given 2 times"},
@@ -430,7 +452,7 @@ func TestRefused(t *testing.T) {
 		{create, " null ", "the body is null;"},
 		{create, "[]", "the body is [];"},
 		{create, `{"name":"a"`, "the body is not JSON: unexpected end of JSON input, at byte 11;"},
-		{create, newIda + "{}", "at byte 30;"},
+		{create, newIda + "{}", fmt.Sprintf("at byte %d;", len(newIda)+1)},
 		{create, `{"name":"","categoryId":1,"x":"` + "\xff\"}", "UTF-8"},
 		{create, "{}", "name is missing; it must be a string"},
 		{create, `{"Name":"a","NAME":"a","categoryId":1}`, "name is missing;"},
@@ -462,6 +484,17 @@ func TestRefused(t *testing.T) {
 		{fault + "delay=1&retry-after=7", "", "retry-after needs a status"},
 		{fault + "delay=x", "", "delay is 'x'; it must be a number of seconds from 0 to 30"},
 		{fault + "delay=NaN", "", "delay is 'NaN';"},
+		{fault + "delay=30.01", "", "delay is '30.01';"},
+		{fault + "delay=-1", "", "delay is '-1';"},
+		{fault + "delay=-0", "", "delay is '-0';"},
+		{fault + "delay=%2B5", "", "delay is '+5';"},
+		{fault + "delay=1_0", "", "delay is '1_0';"},
+		{fault + "delay=0x1p2", "", "delay is '0x1p2';"},
+		{fault + "delay=1e-05", "", "delay is '1e-05';"},
+		{fault + "delay=05", "", "delay is '05';"},
+		{fault + "delay=.5", "", "delay is '.5';"},
+		{fault + "delay=5.", "", "delay is '5.';"},
+		{fault + "delay=%205", "", "delay is ' 5';"},
 		{fault + "answer-delay=", "", "answer-delay is '';"},
 		{fault + "code=503&retry-after=1.5", "", "retry-after is '1.5'; it must be an integer from 0 to 3600"},
 		{fault + "code=lost&retry-after=x", "", "retry-after is 'x';"},
@@ -472,14 +505,20 @@ func TestRefused(t *testing.T) {
 		{"GET /__admin/fault?z&x&code=503&y", "", "GET /__admin/fault does not take the parameter 'code';"},
 		{"GET /__admin/fault?code=503", "", "-X PUT"},
 		{"DELETE /__admin/requests?after=1", "", "it takes no parameters"},
-		{"GET /__admin/requests?limit=1", "", "the parameter 'limit'; it takes the query parameters after, total"},
+		{"GET /__admin/requests?limit=1", "", "the parameter 'limit'; it takes the query parameters after, total, waiting"},
 		{"GET /__admin/requests?total=x", "", "total is 'x';"},
+		{"GET /__admin/requests?waiting=-1", "", "waiting is '-1'; it must be an integer from 0 to"},
 		{"PUT /__admin/fault?code=503", "{}", "does not take a body"},
 		{"DELETE /__admin/requests", "{}", "does not take a body"},
 
 		{reset, " ", `the seed is empty; it must be a JSON array, such as [{"name":"Rex","categoryId":7}]`},
 		{reset, "null\n", "the seed is null;"},
 		{reset, "{}", "the seed is {};"},
+		{reset, "\xef\xbb\xbf[]", "the seed begins with a byte order mark"},
+		{reset, "\xff\xfe" + utf16, "the seed begins with a byte order mark"},
+		{reset, "\xfe\xff\x00" + utf16, "the seed begins with a byte order mark"},
+		{reset, utf16, "is in UTF-16; save it as UTF-8"},
+		{reset, "\x00" + utf16, "is in UTF-16; save it as UTF-8"},
 		{reset, "[1", "the seed is not JSON: unexpected end of JSON input, at byte 2;"},
 		{reset, "[5]", "pet 1: the pet is 5; it must be a JSON object"},
 		{reset, array(newIda, `{"id":1}`), "pet 2: name is missing;"},
@@ -504,7 +543,8 @@ func TestRefused(t *testing.T) {
 }
 
 // A path that does not exist is a 404 and never a redirect, even if it only needs
-// cleaning.
+// cleaning. Under /v1/__admin, where clients of the base URL look for /__admin, it says
+// where that is, and no fault is applied to it.
 func TestNoSuchPath(t *testing.T) {
 	s := start(t)
 	for _, path := range []string{
@@ -515,12 +555,19 @@ func TestNoSuchPath(t *testing.T) {
 		for _, method := range []string{"GET", "POST", "BREW"} {
 			t.Run(method+" "+path, func(t *testing.T) {
 				r := s.do(t, method+" "+path+"?%zz", "{")
-				r.wantError(t, 404, "not_found", "no such path: "+path+"; the API is at /v1/pets")
+				r.wantError(t, 404, "not_found", "no such path: "+path+"; /openapi.json has the paths, such as /v1/pets")
 				r.wantHeader(t, "Allow", "")
 			})
 		}
 	}
 	s.do(t, "GET /v1/store/orders", "").wantError(t, 501, "not_implemented", "")
+
+	s.setFault(t, "code=418")
+	for _, request := range []string{"PUT /v1/__admin/fault?code=503", "GET /v1/__admin"} {
+		r := s.do(t, request, "", "Prefer: code=503")
+		r.wantError(t, 404, "not_found", "; /__admin is beside /v1, and not below it")
+	}
+	s.wantFault(t, `{"code":"418","matched":0,"applied":0,"held":0}`)
 }
 
 // A path without this method is a 405 with the methods that its routes have.
@@ -560,10 +607,8 @@ func TestErrorOrder(t *testing.T) {
 		message       string
 		applied       int // how often the fault was applied
 	}{
-		{"BREW /v1//pets?%zz", tooLarge, []string{noKey, "Prefer: code=x"}, 401, "API key", 0},
-		{"BREW /v1//pets?%zz", tooLarge, []string{noKey}, 401, "API key", 0},
-		{"BREW /v1//pets?%zz", tooLarge, []string{"Prefer: code=x"}, 413, "65536 bytes", 0},
-		{"BREW /v1//pets?%zz", tooLarge, nil, 413, "65536 bytes", 0},
+		{"BREW /v1//pets?%zz", tooLarge, []string{noKey, "Prefer: code=x"}, 413, "65536 bytes", 0},
+		{"BREW /v1//pets?%zz", "{", []string{noKey, "Prefer: code=x"}, 401, "API key", 0},
 		{"BREW /v1//pets?%zz", "{", []string{"Prefer: code=x"}, 400, "code is 'x'", 0},
 		{"BREW /v1//pets?%zz", "{", nil, 404, "no such path", 1},
 		{"BREW /v1/pets?%zz", "{", nil, 405, "this path allows", 1},
@@ -589,20 +634,21 @@ func TestErrorOrder(t *testing.T) {
 // details.
 func TestBug(t *testing.T) {
 	secret := errors.New("open /secret: permission denied")
+	logged := map[string]string{"error": `"`, "panic": `\\ngoroutine .*handlers_test.go`} // with the stack
 	for name, do := range map[string]func(*exchange) (answer, error){
 		"error": func(*exchange) (answer, error) { return jsonAnswer(201, []byte("1")), secret },
 		"panic": func(*exchange) (answer, error) { panic(secret) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startWith(t, seedOf(t), func(s *service, srv *http.Server) {
-				s.routes = append(s.routes, route{pattern: "GET /v1/pets/added", do: do})
-				srv.Handler = s.handler()
+			s := startWith(t, seedOf(t), func(s *server, srv *http.Server) {
+				s.service.routes = append(s.service.routes, route{pattern: "GET /v1/pets/added", do: do})
+				srv.Handler = s.service.handler()
 			})
 			r := s.do(t, "GET /v1/pets/added", "")
 			r.wantError(t, 500, "internal_server_error", "the service has a bug")
 			equal(t, "the answer has the secret", strings.Contains(r.body, "secret"), false)
 			equal(t, "the error in the journal", s.journal(t, 1)[0].Error, r.message())
-			matches(t, "the log", s.log.take(), `^.* level=ERROR .*`+secret.Error()+`.* url=/v1/pets/added\n$`)
+			matches(t, "the log", s.log.take(), `^.* level=ERROR .*`+secret.Error()+logged[name]+`.* url=/v1/pets/added\n$`)
 			s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 		})
 	}
@@ -615,8 +661,8 @@ func TestFullStore(t *testing.T) {
 	seed := seedOf(t, newRex)
 	equal(t, "the size of Rex", seed.size, int64(len(rex))+128)
 	seed.size = 256<<20 - int64(len(ida)) - 128
-	s := startWith(t, seed, func(*service, *http.Server) {})
-	const oneByteMore = `{"name":"Ida+","categoryId":2}`
+	s := startWith(t, seed, func(*server, *http.Server) {})
+	oneByteMore := strings.Replace(newIda, "Ida", "Ida+", 1)
 	for range 2 { // a reset restores the size, too
 		s.do(t, "POST /v1/pets", oneByteMore).wantError(t, 507, "insufficient_storage", "268435456 bytes")
 		s.do(t, "POST /v1/pets", newIda).want(t, 201, ida)
@@ -624,8 +670,20 @@ func TestFullStore(t *testing.T) {
 		s.do(t, "GET /v1/pets?status=sold", "").want(t, 200, array(rex))
 		s.reset(t, "")
 	}
+}
+
+// Petstore sets how often garbage is collected, unless its environment does.
+func TestGarbageCollection(t *testing.T) {
+	percent := debug.SetGCPercent(123)
+	defer debug.SetGCPercent(percent)
+	limit := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(limit)
+	command{key: testKey, env: map[string]string{"GOGC": "123", "GOMEMLIMIT": "off"}}.start(t)
+	equal(t, "the percentage of the environment", debug.SetGCPercent(123), 123)
+	equal(t, "the memory limit of the environment", debug.SetMemoryLimit(-1), math.MaxInt64)
 	program(t)
-	equal(t, "the memory limit of petstore", debug.SetMemoryLimit(-1), 456<<20)
+	equal(t, "the percentage", debug.SetGCPercent(123), 400)
+	equal(t, "the memory limit", debug.SetMemoryLimit(-1), 456<<20)
 }
 
 // Faults for one request.
@@ -708,8 +766,8 @@ func TestFaultCodes(t *testing.T) {
 	equal(t, "the codes of this test", keys(tested), sorted(append(faultWords(), "418")))
 }
 
-// A simulated Error is like a real one. Its Retry-After is as asked for, or else 1
-// for 429 and 503.
+// A simulated Error is like a real one, but without the header Allow. Its Retry-After is
+// as asked for, or else 1 for 429 and 503.
 func TestSimulatedErrors(t *testing.T) {
 	s := start(t)
 	for _, tt := range []struct {
@@ -721,6 +779,7 @@ func TestSimulatedErrors(t *testing.T) {
 	}{
 		{"code=400", 400, "bad_request", "", ""},
 		{"code=401", 401, "invalid_token", "", `Bearer realm="petstore", error="invalid_token"`},
+		{"code=405", 405, "method_not_allowed", "", ""},
 		{"code=429", 429, "too_many_requests", "1", ""},
 		{"code=503", 503, "service_unavailable", "1", ""},
 		{"code=599", 599, "status_599", "", ""},
@@ -735,6 +794,7 @@ func TestSimulatedErrors(t *testing.T) {
 				r.wantError(t, tt.status, tt.code, simulated)
 				r.wantHeader(t, "Retry-After", tt.retryAfter)
 				r.wantHeader(t, "WWW-Authenticate", tt.challenge)
+				r.wantHeader(t, "Allow", "")
 				r.wantHeader(t, "Preference-Applied", tt.prefer)
 			})
 		}
@@ -753,10 +813,10 @@ func TestPrefer(t *testing.T) {
 		{"code=418,lost", "code=418"},
 		{`code="418,500"`, "code=418"},
 		{
-			"answer-delay=.0;delay=0.010;retry-after=0;code=418",
+			"answer-delay=0.0;delay=0.010;retry-after=0;code=418",
 			"code=418, delay=0.01, answer-delay=0, retry-after=0",
 		},
-		{"answer-delay=0", "answer-delay=0"},
+		{"answer-delay=0.00001", "answer-delay=0.00001"},
 		{"delay=0, retry-after=5", "delay=0"},
 		{"wait=x, respond-async, skip=x, operation=x, times=x", ""},
 		{"retry-after=x", ""},
@@ -795,28 +855,27 @@ func TestDelays(t *testing.T) {
 			s.setFault(t, tt.fault)
 			equal(t, "status", s.do(t, "GET /v1/pets", "", tt.prefer).status, tt.status)
 			e := s.journal(t, 1)[0]
-			if e.Seconds < tt.least || e.Seconds > time.Since(e.Time).Seconds()+0.002 {
-				t.Errorf("it took %v seconds, want %v or more", e.Seconds, tt.least)
+			if most := time.Since(e.Time).Seconds() + 0.002; e.Seconds < tt.least || e.Seconds > most {
+				t.Errorf("it took %v seconds, want %v to %v", e.Seconds, tt.least, most)
 			}
 		})
 	}
 }
 
-// A drip sends ten pieces, one a second, or one for each byte of a shorter body. The
-// half of a stall is sent at once, and nothing more.
+// A drip sends ten pieces of about the same length, one a second, or one for each byte
+// of a shorter body. The half of a stall is sent at once, and nothing more.
 func TestPieces(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		method, code string
 		pets         []string
-		pieces       []string
+		sent         string
+		pieces       int
 	}{
-		"drip of no pets": {"GET", "drip", nil, []string{"[", "]", "\n"}},
-		"drip of one pet": {"GET", "drip", []string{`{"name":"Ida","categoryId":10000}`}, []string{ // 43 bytes
-			`[{"i`, `d":1`, `,"na`, `me":"`, `Ida"`, `,"ca`, `tegor`, `yId"`, `:100`, "00}]\n",
-		}},
-		"drip without a body": {"HEAD", "drip", []string{newRex}, nil},
-		"stall":               {"GET", "stall", nil, []string{"["}},
+		"drip of no pets":     {"GET", "drip", nil, "[]\n", 3},
+		"drip of one pet":     {"GET", "drip", []string{newRex}, array(rex) + "\n", 10},
+		"drip without a body": {"HEAD", "drip", []string{newRex}, "", 0},
+		"stall":               {"GET", "stall", []string{newRex}, half(array(rex) + "\n"), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -830,14 +889,18 @@ func TestPieces(t *testing.T) {
 			r := newRequest(tt.method, "/v1/pets", "").WithContext(ctx)
 			r.Header.Set("Prefer", "code="+tt.code)
 			start(t, tt.pets...).service.handler().ServeHTTP(w, r)
-			equal(t, "the pieces", w.pieces, tt.pieces)
-			equal(t, "all that is sent", w.Body.String(), strings.Join(tt.pieces, ""))
-			for i := 1; i < len(w.times); i++ {
-				if pause := w.times[i].Sub(w.times[i-1]); pause < time.Second {
-					t.Errorf("the pause before piece %d: got %v, want a second or more", i+1, pause)
+			equal(t, "the number of pieces", len(w.pieces), tt.pieces)
+			equal(t, "the pieces", strings.Join(w.pieces, ""), tt.sent)
+			equal(t, "all that is sent", w.Body.String(), tt.sent)
+			for i, piece := range w.pieces {
+				if least := len(tt.sent) / tt.pieces; len(piece) < least || len(piece) > least+1 {
+					t.Errorf("piece %d: got %q, want %d bytes or one more", i+1, piece, least)
+				}
+				if i > 0 && w.times[i].Sub(w.times[i-1]) < time.Second {
+					t.Errorf("the pause before piece %d: got %v, want a second or more", i+1, w.times[i].Sub(w.times[i-1]))
 				}
 			}
-			if len(tt.pieces) < 10 {
+			if tt.pieces < 10 {
 				endsEarly(t, begin)
 			}
 		})
@@ -904,12 +967,14 @@ func TestClientLeaves(t *testing.T) {
 // them. The journal has the operation of a request. A HEAD is one for GET.
 func TestFaultOperation(t *testing.T) {
 	s := start(t)
+	tested := map[string]bool{"": true}
 	for request, want := range map[string]string{
 		"GET /v1/pets": "listPets", "HEAD /v1/pets?limit=x": "listPets", "POST /v1/%70ets": "createPet",
 		"GET /v1/pets/x": "getPet", "HEAD /v1/pets/1": "getPet",
 		"GET /v1/store/orders": "", "BREW /v1/pets": "", "GET /v1/pets/": "", "GET /v1/nothing": "",
 	} {
-		for _, operation := range []string{"listPets", "createPet", "getPet"} {
+		tested[want] = true
+		for _, operation := range s.service.faultOperations() {
 			t.Run(request+" "+operation, func(t *testing.T) {
 				s.reset(t, "")
 				s.setFault(t, "code=418&operation="+operation)
@@ -927,6 +992,7 @@ func TestFaultOperation(t *testing.T) {
 			})
 		}
 	}
+	equal(t, "the operations of this test", keys(tested), sorted(append(s.service.faultOperations(), "")))
 }
 
 // A list of codes is applied in order, each code once. The journal shows which
@@ -988,6 +1054,18 @@ func TestConcurrentFaults(t *testing.T) {
 				fmt.Sprintf(`"matched":%d,"applied":%d,"held":0`, clients*each, clients*each-want[200]))
 		})
 	}
+
+	// A fault begins with counters of 0, whatever requests come when it is set.
+	concurrently(clients, func(i int) {
+		for range each {
+			if i > 0 {
+				call(h, "GET", "/v1/pets", "")
+			} else {
+				w := call(h, "PUT", "/__admin/fault?code=503", "")
+				matches(t, "the new fault", w.Body.String(), `"matched":0,"applied":0,"held":0`)
+			}
+		}
+	})
 
 	// Each fault ends once: to end one twice would be a panic.
 	w := newWorld(newStore())
@@ -1074,12 +1152,7 @@ func TestRelease(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	s := start(t)
 	held := s.send(t, "POST /v1/pets?x", newRex, "Prefer: delay=30.00", "X: y")
-	s.waitWaiting(t, "POST /v1/pets?x createPet")
-	_, waiting, _ := s.readJournal(t, "?after=9")
-	if len(waiting) != 1 {
-		t.Fatalf("got %d waiting requests, want 1", len(waiting))
-	}
-	w := waiting[0]
+	w := s.waitWaiting(t, "POST /v1/pets?x createPet")[0]
 	equal(t, "method, URL and operation", []string{w.Method, w.URL, w.Operation}, []string{"POST", "/v1/pets?x", "createPet"})
 	equal(t, "fault", w.Fault, map[string]string{"delay": "30"})
 	equal(t, "body", w.Body, newRex)
@@ -1094,13 +1167,17 @@ func TestWaiting(t *testing.T) {
 	})
 
 	// DELETE keeps the list, in the order of arrival. A client that leaves is recorded.
-	s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
-	s.waitWaiting(t, "POST /v1/pets?x createPet", "GET /v1/pets listPets")
+	want := []string{"POST /v1/pets?x createPet"}
+	for n := range 7 {
+		s.send(t, fmt.Sprint("GET /v1/pets?n=", n), "", "Prefer: delay=30")
+		want = append(want, fmt.Sprintf("GET /v1/pets?n=%d listPets", n))
+		s.waitWaiting(t, want...)
+	}
 	s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
-	s.waitWaiting(t, "POST /v1/pets?x createPet", "GET /v1/pets listPets")
+	s.waitWaiting(t, want...)
 	held.leave()
 	s.journal(t, 1)
-	s.waitWaiting(t, "GET /v1/pets listPets")
+	s.waitWaiting(t, want[1:]...)
 }
 
 // The journal.
@@ -1131,7 +1208,7 @@ func TestJournalFormat(t *testing.T) {
 		`"Content-Type":"application/json","Preference-Applied":"delay=0"},`+
 		`"answer":`+jsonText(first.body)+`,"error":`+jsonText(first.message())+`,"ignored":["y"]},
 {"id":2,"time":,"method":"POST","url":"/v1/pets?y&x","operation":"createPet","headers":{"Content-Length":"2"},`+
-		`"body":"","status":401,"seconds":,`+
+		`"body":"{}","status":401,"seconds":,`+
 		`"answerHeaders":{"Content-Length":"`+second.header.Get("Content-Length")+`",`+
 		`"Content-Type":"application/json","Www-Authenticate":"Bearer realm=\"petstore\""},`+
 		`"answer":`+jsonText(second.body)+`,"error":`+jsonText(second.message())+`}
@@ -1155,6 +1232,7 @@ func TestJournalIDs(t *testing.T) {
 			s.do(t, clear, "").want(t, 204, "")
 			_, _, meta := s.readJournal(t, "")
 			equal(t, "since is then", meta.Since.After(begin) && meta.Since.Before(time.Now()), true)
+			equal(t, "the time zone of since", meta.Since.Location(), time.UTC)
 			for range 4 {
 				s.do(t, "GET /v1/pets", "")
 			}
@@ -1171,6 +1249,49 @@ func TestJournalIDs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The journal lists requests in the order in which they arrived, and gives them ids as
+// it records them. So a client that gave up comes before its own retry.
+func TestJournalOrder(t *testing.T) {
+	s := start(t)
+	s.do(t, "GET /v1/pets?n=0", "")
+	for _, clear := range []bool{false, true} {
+		s.setFault(t, "answer-delay=30&times=1")
+		first := s.send(t, "POST /v1/pets?n=1", newIda)
+		s.waitWaiting(t, "POST /v1/pets?n=1 createPet")
+		if clear {
+			s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
+			s.do(t, "GET /v1/pets?n=0", "")
+		}
+		s.do(t, "POST /v1/pets?n=2", newIda)
+		first.leave()
+		if clear {
+			s.journal(t, 3)
+			s.wantJournal(t, "POST /v1/pets?n=1 0", "GET /v1/pets?n=0 200", "POST /v1/pets?n=2 201")
+		} else {
+			s.journal(t, 3)
+			s.wantJournal(t, "GET /v1/pets?n=0 200", "POST /v1/pets?n=1 0", "POST /v1/pets?n=2 201")
+		}
+		late, _, _ := s.readJournal(t, "?after=2")
+		equal(t, "the number of requests after id 2", len(late), 1)
+		equal(t, "the id of the request that gave up", late[0].ID, 3)
+		equal(t, "the status of the request that gave up", late[0].Status, 0)
+	}
+
+	// The journal keeps those that were recorded last, in whatever order they arrived.
+	j := newJournal()
+	begin := time.Now()
+	for n := range 1500 {
+		j.add(entry{sentRequest: &sentRequest{Time: timestamp{begin.Add(-time.Duration(n))}}})
+	}
+	entries, _, _ := j.after(700)
+	var ids []int64
+	for _, e := range entries {
+		ids = append(ids, e.ID)
+	}
+	slices.Reverse(ids)
+	equal(t, "the ids", ids, numbers(701, 1500, 1))
 }
 
 // The journal has what clients sent, and not what the page or a test does to
@@ -1202,7 +1323,7 @@ func TestRecordedRequests(t *testing.T) {
 		{"POST /v1/pets", newIda, "", 201, newIda},
 		{"GET /v1/pets/99", "x", "", 404, "x"},
 		{"HEAD /v1/store/orders", "", "", 501, ""},
-		{"POST /v1/pets", newIda, noKey, 401, ""},
+		{"POST /v1/pets", newIda, noKey, 401, newIda},
 		{"BREW /v1/pets", "", "", 405, ""},
 		{"POST /healthz", "", noKey, 405, ""},
 		{"GET /healthz/", "", noKey, 404, ""},
@@ -1223,7 +1344,9 @@ func TestRecordedRequests(t *testing.T) {
 	equal(t, "the status of a body cut short", c.read().status, 400)
 	equal(t, "a body cut short", s.journal(t, 1)[0].Body, "")
 	list := s.do(t, "GET /v1/pets?limit=60", "").body
-	equal(t, "the answer", s.journal(t, 2)[1].Answer, list[:1000])
+	answer := s.journal(t, 2)[1].Answer
+	equal(t, "the length of the answer", len(answer), 1000)
+	equal(t, "the answer is the start of the list", strings.HasPrefix(list, answer), true)
 }
 
 // The journal names what was ignored: first the preferences, then the query
@@ -1290,7 +1413,7 @@ func TestJournalTotal(t *testing.T) {
 	s := start(t)
 	client := s.send(t, "GET /__admin/requests?total=2", "")
 	s.waitWatched(t)
-	_, other := s.service.current.Load().journal.watch()
+	_, _, other := s.service.current.Load().journal.watch()
 	s.do(t, "GET /v1/pets", "")
 	receive(t, "the first request", other)
 	s.waitWatched(t)
@@ -1298,9 +1421,36 @@ func TestJournalTotal(t *testing.T) {
 	matches(t, "the journal", client.wait().body, `"meta":{"total":2,`)
 }
 
-// A reset, a DELETE and a stop end the wait for a total, and it ends 30 seconds after
-// the request has arrived.
-func TestJournalTotalEnds(t *testing.T) {
+// With waiting, the journal waits until no more requests than that wait for a delay.
+// With total, it waits for both.
+func TestJournalWaiting(t *testing.T) {
+	s := start(t)
+	begin := time.Now()
+	var held []pending
+	for n := range 3 {
+		held = append(held, s.send(t, "GET /v1/pets", "", "Prefer: "+[]string{"delay=30", "answer-delay=30"}[n%2]))
+	}
+	eventually(t, "three requests to wait", func() bool {
+		_, waiting, _ := s.readJournal(t, "?waiting=3")
+		return len(waiting) == 3
+	})
+	for n, p := range held {
+		query := fmt.Sprint("?waiting=", 2-n)
+		client := s.send(t, "GET /__admin/requests"+query, "")
+		s.waitWatched(t)
+		p.leave()
+		matches(t, "the journal "+query, client.wait().body, fmt.Sprintf(`"meta":{"total":%d,`, n+1))
+	}
+	both := s.send(t, "GET /__admin/requests?waiting=0&total=4", "")
+	s.waitWatched(t)
+	s.do(t, "GET /v1/pets", "")
+	matches(t, "the journal with a total", both.wait().body, `"meta":{"total":4,`)
+	endsEarly(t, begin)
+}
+
+// A reset, a DELETE and a stop end the wait for a total and for those that wait, and it
+// ends 30 seconds after the request has arrived.
+func TestJournalWaitEnds(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *server){
 		"reset":  func(t *testing.T, s *server) { s.reset(t, "") },
 		"DELETE": func(t *testing.T, s *server) { s.do(t, "DELETE /__admin/requests", "").want(t, 204, "") },
@@ -1320,7 +1470,7 @@ func TestJournalTotalEnds(t *testing.T) {
 		begin := time.Now()
 		arrived := begin.Add(-29_800 * time.Millisecond)
 		x := &exchange{service: service, world: service.current.Load(), r: r, arrived: arrived}
-		equal(t, "the error", awaitTotal(x, 9), nil)
+		equal(t, "the error", awaitJournal(x, 9, 0), nil)
 		if took := time.Since(arrived); took < 30*time.Second {
 			t.Errorf("it took %v, want 30 s", took)
 		}
@@ -1328,12 +1478,12 @@ func TestJournalTotalEnds(t *testing.T) {
 	})
 }
 
-// waitWatched waits until a client waits for the total of the journal. It returns at
-// once if a client has read the journal since the last change of it.
+// waitWatched waits until a client waits for a change of the journal. It returns at once
+// if a client has read the journal since the last one.
 func (s *server) waitWatched(t testing.TB) {
 	t.Helper()
 	j := s.service.current.Load().journal
-	eventually(t, "a client that waits for a total", func() bool {
+	eventually(t, "a client that waits for the journal", func() bool {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		return j.changed != nil
@@ -1344,7 +1494,7 @@ func (s *server) waitWatched(t testing.TB) {
 // many small ones.
 func TestJournalBounds(t *testing.T) {
 	j := newJournal()
-	add := func(size int) { j.add(entry{received: &received{Body: strings.Repeat("x", size)}}) }
+	add := func(size int) { j.add(entry{sentRequest: &sentRequest{Body: strings.Repeat("x", size)}}) }
 	for range 1003 {
 		add(4000)
 	}
@@ -1376,7 +1526,7 @@ func TestEntrySize(t *testing.T) {
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[entry]()) {
 		for _, value := range values[field.Type] {
-			e := entry{received: &received{}}
+			e := entry{sentRequest: &sentRequest{}}
 			reflect.ValueOf(&e).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(value))
 			if got := e.estimate(); got < size {
 				t.Errorf("%s: got %d bytes, want %d or more", field.Name, got, size)
@@ -1551,8 +1701,9 @@ func TestRawHTTP(t *testing.T) {
 		{"large chunks", chunked + last + chunk(body[:5]) + chunk(body[5:]) + chunk(""), "201", ""},
 		{"too large chunks", chunked + "\n" + chunk(body+" "), "413", "65536 bytes"},
 		{"too large body", post + "Content-Length: 65537\n\n" + body + " ", "413", "65536 bytes"},
-		{"too large body that does not come", post + "Content-Length: 65537\n\n", "413", "65536 bytes"},
-		{"too large body that waits", post + "Expect: 100-continue\nContent-Length: 65537\n\n", "413", "65536 bytes"},
+		{"too large body that waits", post + "Expect: 100-continue\nContent-Length: 65537\n\n" + body + " ",
+			"100 413", "65536 bytes"},
+		{"endless body", chunked + "\n" + strings.Repeat(chunk(body), 3), "413", "65536 bytes"},
 		{"bad chunk", chunked + "\nx\n", "400", "badly chunked"},
 		{"body cut short", post + "Content-Length: 30\n\n" + newIda, "400", "cut short"},
 		{"HTTP/1.0", strings.Replace(get, "1.1", "1.0", 1) + "\n", "200", ""},
@@ -1566,7 +1717,7 @@ func TestRawHTTP(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			// The time to read a request does not end a connection.
-			s := startWith(t, seedOf(t), func(_ *service, srv *http.Server) { srv.ReadTimeout = time.Hour })
+			s := startWith(t, seedOf(t), func(_ *server, srv *http.Server) { srv.ReadTimeout = time.Hour })
 			c := s.dial(t)
 			c.write(tt.send)
 			if tt.name == "bad chunk" || tt.name == "body cut short" {
@@ -1593,9 +1744,52 @@ func TestRawHTTP(t *testing.T) {
 	}
 }
 
+// The answer to a request that is refused reaches its client, whatever its body, even
+// if the connection is then closed. If a part of the body was left unread, the answer
+// could be lost in a reset.
+func TestRefusedBodies(t *testing.T) {
+	s := start(t)
+	for _, tt := range []struct {
+		request, header string
+		status          int
+	}{
+		{"POST /v1/pets", "Authorization: Bearer x", 401},
+		{"PUT /__admin/fault?code=503", "Authorization: Bearer x", 401},
+		{"POST /nothing", "", 404},
+		{"PUT /v1/pets", "", 405},
+		{"POST /v1/pets", "Content-Type: x", 415},
+		{"POST /v1/pets", "Prefer: code=503", 503},
+	} {
+		for _, size := range []int{4_000, 60_000, 66_000} {
+			for _, form := range []string{"Content-Length", "Transfer-Encoding"} {
+				t.Run(fmt.Sprint(tt.request, " ", tt.header, " ", size, " ", form), func(t *testing.T) {
+					body, header := strings.Repeat("x", size), fmt.Sprint("Content-Length: ", size)
+					if form == "Transfer-Encoding" {
+						body, header = fmt.Sprintf("%x\n%s\n0\n\n", size, body), "Transfer-Encoding: chunked"
+					}
+					c := s.dial(t)
+					c.write(tt.request + " HTTP/1.1\nHost: petstore\nConnection: close\n" + header + "\n" +
+						cmp.Or(tt.header, "X: y") + "\n")
+					if !strings.HasPrefix(tt.header, "Authorization") {
+						c.write("Authorization: Bearer " + s.key + "\n")
+					}
+					c.write("\n" + body)
+					status := tt.status
+					if size > 65_536 {
+						status = 413
+					}
+					r := c.read()
+					equal(t, "status", r.status, status)
+					equal(t, "the error of the connection", r.err, nil)
+				})
+			}
+		}
+	}
+}
+
 // A body that does not arrive in time is a 408. It uses up no fault.
 func TestSlowBody(t *testing.T) {
-	s := startWith(t, seedOf(t, newRex), func(_ *service, srv *http.Server) { srv.ReadTimeout = 100 * time.Millisecond })
+	s := startWith(t, seedOf(t, newRex), func(_ *server, srv *http.Server) { srv.ReadTimeout = 100 * time.Millisecond })
 	s.setFault(t, "code=503")
 	s.sendRaw(t, "GET /v1/pets/1", "Content-Length: 3").read().wantError(t, 408, "request_timeout", "")
 	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"held":0}`)
@@ -1604,17 +1798,17 @@ func TestSlowBody(t *testing.T) {
 // The server has time-outs, of which that for an answer is longer than the time for a
 // body, two delays and a drip together. What net/http reports goes into the log.
 func TestServer(t *testing.T) {
-	log := new(buffer)
-	srv := newServer(newService(testKey, seedOf(t), nil, slog.New(slog.NewTextHandler(log, nil))))
-	equal(t, "ReadHeaderTimeout", srv.ReadHeaderTimeout, 5*time.Second)
-	equal(t, "ReadTimeout", srv.ReadTimeout, 15*time.Second)
-	equal(t, "WriteTimeout", srv.WriteTimeout, (15+2*30+9+6)*time.Second)
-	equal(t, "IdleTimeout", srv.IdleTimeout, 2*time.Minute)
-	if srv.ErrorLog == nil {
-		t.Fatal("ErrorLog is nil")
-	}
-	srv.ErrorLog.Print("reported")
-	matches(t, "the log", log.take(), "level=WARN msg=reported")
+	startWith(t, seedOf(t), func(s *server, srv *http.Server) {
+		equal(t, "ReadHeaderTimeout", srv.ReadHeaderTimeout, 5*time.Second)
+		equal(t, "ReadTimeout", srv.ReadTimeout, 15*time.Second)
+		equal(t, "WriteTimeout", srv.WriteTimeout, (15+2*30+9+6)*time.Second)
+		equal(t, "IdleTimeout", srv.IdleTimeout, 2*time.Minute)
+		if srv.ErrorLog == nil {
+			t.Fatal("ErrorLog is nil")
+		}
+		srv.ErrorLog.Print("reported")
+		matches(t, "the log", s.log.take(), "level=WARN msg=reported")
+	})
 }
 
 // The process.
@@ -1625,6 +1819,8 @@ func TestBaseURL(t *testing.T) {
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 	equal(t, "the root URL of 0.0.0.0", rootURL(&net.TCPAddr{IP: net.IPv4zero, Port: 80}), "http://127.0.0.1:80")
 	equal(t, "the root URL of ::1", rootURL(&net.TCPAddr{IP: net.IPv6loopback, Port: 80}), "http://[::1]:80")
+	zoned := &net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "eth0", Port: 80}
+	equal(t, "the root URL of an address with a zone", rootURL(zoned), "http://[fe80::1%25eth0]:80")
 }
 
 // The key comes from the environment. Without one, each run has a random key, and
@@ -1652,29 +1848,29 @@ func TestCommandLine(t *testing.T) {
 	inUse := strings.TrimPrefix(program(t).url, "http://")
 	seed := tempFile(t, `[{"name":"a"}]`)
 	for _, tt := range []struct {
-		args   string // separated by spaces
+		args   []string
 		key    string
 		code   int
 		stderr string // a part of it
 	}{
-		{"-x\ny", "", 2, "-x y; -h lists the flags"},
-		{"stray", "", 2, "unexpected argument stray"},
-		{"-log=perhaps", "", 2, "perhaps"},
-		{"-addr ", "", 2, "-addr takes host:port"},
-		{"-addr 8081", "", 2, "-addr takes host:port"},
+		{[]string{"-x\n\x1b\u009by"}, "", 2, "-x   y; -h lists the flags"},
+		{[]string{"stray"}, "", 2, "unexpected argument stray"},
+		{[]string{"-log=perhaps"}, "", 2, "perhaps"},
+		{[]string{"-addr", ""}, "", 2, "-addr takes host:port"},
+		{[]string{"-addr", "8081"}, "", 2, "-addr takes host:port"},
 
-		{"-log", "k k", 1, "PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters"},
-		{"-log", "k\x7f", 1, "PETSTORE_API_KEY"},
-		{"-log", "k\xe9", 1, "PETSTORE_API_KEY"},
-		{"-log", strings.Repeat("k", 4097), 1, "PETSTORE_API_KEY"},
-		{"-addr 192.0.2.1:80", "", 1, "192.0.2.1:80"}, // an address of no machine (RFC 5737)
-		{"-addr " + inUse, "", 1, "address already in use; -addr 127.0.0.1:0 takes any free port"},
-		{"-seed no\n.json", "", 1, "no .json: no such file or directory; -seed takes the path of a JSON file"},
-		{"-seed api", "", 1, "api"},
-		{"-seed " + seed, "", 1, seed + ": pet 1: categoryId is missing"},
+		{[]string{"-log"}, "k k", 1, "PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters"},
+		{[]string{"-log"}, "k\x7f", 1, "PETSTORE_API_KEY"},
+		{[]string{"-log"}, "k\xe9", 1, "PETSTORE_API_KEY"},
+		{[]string{"-log"}, strings.Repeat("k", 4097), 1, "PETSTORE_API_KEY"},
+		{[]string{"-addr", "192.0.2.1:80"}, "", 1, "192.0.2.1:80"}, // an address of no machine (RFC 5737)
+		{[]string{"-addr", inUse}, "", 1, "address already in use; -addr 127.0.0.1:0 takes any free port"},
+		{[]string{"-seed", "no\n.json"}, "", 1, "no .json: no such file or directory; -seed takes the path of a JSON file"},
+		{[]string{"-seed", "api"}, "", 1, "api"},
+		{[]string{"-seed", seed}, "", 1, seed + ": pet 1: categoryId is missing"},
 	} {
-		t.Run(fmt.Sprintf("%.40s %.10q", tt.args, tt.key), func(t *testing.T) {
-			args := append([]string{"-addr", "127.0.0.1:0", "-stdin"}, strings.Split(tt.args, " ")...)
+		t.Run(fmt.Sprintf("%.40q %.10q", tt.args, tt.key), func(t *testing.T) {
+			args := append([]string{"-addr", "127.0.0.1:0", "-stdin"}, tt.args...)
 			code, stdout, stderr := command{key: tt.key, args: args}.output()
 			equal(t, "the exit code", code, tt.code)
 			equal(t, "standard output", stdout, "")
@@ -1683,8 +1879,9 @@ func TestCommandLine(t *testing.T) {
 	}
 	for args, want := range map[string]string{ // what is not an error
 		"-addr 127.0.0.1:0 -stdin":        "http://127.0.0.1:.*/v1\n",
+		"-addr 127.0.0.1:0 -stdin -log":   "http://127.0.0.1:.*/v1\n",
 		"-addr 127.0.0.1:0 -stdin -seed ": "http://127.0.0.1:.*/v1\n",
-		"-version":                        `1\.0\.0 \(build .*, ` + runtime.Version() + `\)\n`,
+		"-version":                        `1\.0\.0 \(build \S+, ` + runtime.Version() + `\)\n`,
 		"-h":                              "",
 	} {
 		code, stdout, stderr := command{key: testKey, args: strings.Split(args, " ")}.output()
@@ -1692,6 +1889,9 @@ func TestCommandLine(t *testing.T) {
 		matches(t, args+": standard output", stdout, "^"+want+"$")
 		equal(t, args+": the help is shown", strings.Contains(stderr, "\nUsage: petstore [flags]\n"), args == "-h")
 	}
+	defaults, err := parseFlags(nil, io.Discard)
+	equal(t, "the flags by default", defaults, options{addr: "127.0.0.1:8080"})
+	equal(t, "the error without flags", err, nil)
 }
 
 // An error of standard output or of the listener ends the service.
@@ -1709,7 +1909,7 @@ func TestServeErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close()
-	err = serveUntil(ctx, ln, newService(testKey, newStore(), nil, slog.Default()), io.Discard)
+	err = serveUntil(ctx, ln, newService(testKey, newStore(), ctx.Done(), newLog(io.Discard, false)), io.Discard)
 	equal(t, "the error of the listener", errors.Is(err, net.ErrClosed), true)
 }
 
@@ -1752,18 +1952,61 @@ func TestSignals(t *testing.T) {
 }
 
 // A stop does not wait for connections on which no request has begun, as browsers
-// open them: Shutdown would do so for five seconds.
+// open them: Shutdown would do so for five seconds. It does not wait for one on which a
+// request was refused, either, even if its client has asked to be told when to send the
+// body.
 func TestSpareConnections(t *testing.T) {
 	s := program(t)
 	for range 50 {
 		s.dial(t)
 	}
+	c := s.sendRaw(t, "POST /v1/pets", "Authorization: Bearer x\nExpect: 100-continue\nContent-Length: 2")
+	equal(t, "the status before the body", c.read().status, 100)
+	c.write("{}")
+	equal(t, "the status", c.read().status, 401)
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]") // so those before it have been accepted
 	begin := time.Now()
 	s.stop()
-	if took := time.Since(begin); took > 4*time.Second {
-		t.Errorf("the stop took %v, want less than 4 s", took)
+	endsWithin(t, begin, 4*time.Second)
+}
+
+// A stop closes a connection that is accepted while it begins.
+func TestLateConnection(t *testing.T) {
+	ln, err1 := net.Listen("tcp", "127.0.0.1:0")
+	client, err2 := net.Dial("tcp", ln.Addr().String())
+	conn, err3 := ln.Accept()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
 	}
+	defer client.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	begin := time.Now()
+	late := lateListener{ln, conn, make(chan net.Conn, 1)}
+	err := serveUntil(ctx, late, newService(testKey, newStore(), ctx.Done(), newLog(io.Discard, false)), io.Discard)
+	equal(t, "the error", err, nil)
+	endsWithin(t, begin, 4*time.Second)
+}
+
+// lateListener accepts one connection, at the moment when it is closed.
+type lateListener struct {
+	net.Listener
+	conn     net.Conn
+	accepted chan net.Conn
+}
+
+func (ln lateListener) Accept() (net.Conn, error) {
+	conn, isOpen := <-ln.accepted
+	if !isOpen {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (ln lateListener) Close() error {
+	ln.accepted <- ln.conn
+	close(ln.accepted)
+	return ln.Listener.Close()
 }
 
 // When the service stops, it waits for requests in flight for ten seconds. It does not
@@ -2163,7 +2406,7 @@ func TestOpenAPI(t *testing.T) {
 			}
 			names = append(names, p.Name)
 			if isOfAPI {
-				checkMark(p.Name, p.Description, slices.Contains(rt.own, p.Name))
+				checkMark(p.Name, p.Description, slices.Contains(rt.beyond, p.Name))
 			}
 			base := rt.pattern + "?"
 			if rt.operation == "setFault" {
@@ -2198,8 +2441,14 @@ func TestOpenAPI(t *testing.T) {
 		equal(t, rt.pattern+": the parameters", sorted(names), sorted(append(ofPath, rt.parameters...)))
 	}
 	equal(t, "the operations", keys(operations), sorted(routed))
-	for name, member := range d.Components.Schemas["NewPet"].Properties {
+	newPet := d.Components.Schemas["NewPet"]
+	for name, member := range newPet.Properties {
 		checkMark(name, d.resolve(member).Description, !strings.Contains(contract, "`"+name+"`"))
+		var pet map[string]any
+		json.Unmarshal([]byte(newRex), &pet) // which has all members
+		delete(pet, name)
+		r := s.do(t, "POST /v1/pets", jsonText(pet), observer)
+		equal(t, name+" is required", r.status == 400, slices.Contains(newPet.Required, name))
 	}
 
 	var words []string
@@ -2307,9 +2556,16 @@ func TestDocuments(t *testing.T) {
 		"FaultOperation": start(t).service.faultOperations(),
 		"PetStatus":      petStatuses,
 	} {
-		enum := regexp.MustCompile(`("` + name + `": \{[^}]*"enum": )\[.*\]`)
-		equal(t, name+" has an enum on one line", enum.MatchString(text), true)
-		text = enum.ReplaceAllString(text, `${1}["`+strings.Join(words, `", "`)+`"]`)
+		enum := regexp.MustCompile(`"` + name + `":\s*\{[^{}]*"enum":\s*(\[[^]]*\])`)
+		found := enum.FindStringSubmatchIndex(text)
+		if found == nil {
+			t.Fatalf(`api/openapi.json has no "%s": { … "enum": [ … ] … }`, name)
+		}
+		var described []string
+		json.Unmarshal([]byte(text[found[2]:found[3]]), &described)
+		if !slices.Equal(described, words) {
+			text = text[:found[2]] + `["` + strings.Join(words, `", "`) + `"]` + text[found[3]:]
+		}
 	}
 	compare("api/openapi.json", text)
 
@@ -2429,6 +2685,18 @@ func (d description) values(s schema) string {
 	return text
 }
 
+// memberNames returns the names that the fields of a struct have in JSON, with those
+// of embedded structs in their place.
+func memberNames(t reflect.Type) []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // faultWords returns the codes of a fault that are not a status.
 func faultWords() []string {
 	var codes []string
@@ -2437,6 +2705,79 @@ func faultWords() []string {
 	}
 	return codes
 }
+
+// A helper of these tests that is given a wrong value reports it.
+func TestHelpers(t *testing.T) {
+	s := start(t, newRex)
+	list := s.do(t, "GET /v1/pets", "")
+	failed := s.do(t, "GET /v1/pets/9", "")
+	d, _ := readOpenAPI(t)
+	checkSchema := func(s schema, value any) func(testing.TB) {
+		return func(t testing.TB) { d.check(t, map[string]bool{}, s, value, "value") }
+	}
+	pet := schema{Ref: "#/components/schemas/Pet"}
+	pets := schema{Type: "array", Items: &pet}
+	least, most := 1.0, 2.0
+	within := schema{Type: "number", Minimum: &least, Maximum: &most}
+	for name, check := range map[string]func(testing.TB){
+		"equal":               func(t testing.TB) { equal(t, "value", 1, 2) },
+		"matches":             func(t testing.TB) { matches(t, "value", "abc", "^b") },
+		"endsEarly":           func(t testing.TB) { endsEarly(t, time.Now().Add(-time.Minute)) },
+		"want: status":        func(t testing.TB) { list.want(t, 201, array(rex)) },
+		"want: body":          func(t testing.TB) { list.want(t, 200, "[]") },
+		"want: headers":       func(t testing.TB) { response{status: 200, body: "[]\n"}.want(t, 200, "[]") },
+		"want: error":         func(t testing.TB) { response{err: io.EOF}.want(t, 0, "") },
+		"wantError: status":   func(t testing.TB) { failed.wantError(t, 400, "not_found", "") },
+		"wantError: code":     func(t testing.TB) { failed.wantError(t, 404, "not", "") },
+		"wantError: message":  func(t testing.TB) { failed.wantError(t, 404, "not_found", "pet 8") },
+		"wantHeader: value":   func(t testing.TB) { list.wantHeader(t, "Content-Type", "text/html") },
+		"wantHeader: none":    func(t testing.TB) { list.wantHeader(t, "Content-Type", "") },
+		"do":                  func(t testing.TB) { s.do(t, "GET /v1/pets", "", "Prefer: code=lost") },
+		"reset":               func(t testing.TB) { s.reset(t, "{}") },
+		"setFault":            func(t testing.TB) { s.setFault(t, "code=x") },
+		"wantFault":           func(t testing.TB) { s.wantFault(t, `{"code":"503"}`) },
+		"wantJournal":         func(t testing.TB) { s.wantJournal(t, "GET /v1 200") },
+		"wantExit":            func(t testing.TB) { cmd := command{args: []string{"-x"}}.process(); cmd.Start(); wantExit(t, cmd) },
+		"readURL":             func(t testing.TB) { readURL(t, bufio.NewReader(strings.NewReader("http://127.0.0.1:1/\n"))) },
+		"ids":                 func(t testing.TB) { failed.ids(t) },
+		"check: type":         checkSchema(pets, map[string]any{}),
+		"check: no member":    checkSchema(pets, []any{map[string]any{"id": 1.0, "name": "a"}}),
+		"check: enum":         checkSchema(schema{Type: "string", Enum: []string{"a"}}, "b"),
+		"check: too small":    checkSchema(within, 0.5),
+		"check: too large":    checkSchema(within, 2.5),
+		"check: fraction":     checkSchema(schema{Type: "integer"}, 0.5),
+		"check: other member": checkSchema(schema{Type: "object"}, map[string]any{"x": 1.0}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			noted := &failure{TB: t}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				check(noted)
+			}()
+			<-ended
+			if !noted.failed {
+				t.Error("this was not reported")
+			}
+		})
+	}
+}
+
+// failure is a test that may fail.
+type failure struct {
+	testing.TB
+	failed bool
+}
+
+func (f *failure) Error(...any)          { f.failed = true }
+func (f *failure) Errorf(string, ...any) { f.failed = true }
+
+func (f *failure) Fatal(...any) {
+	f.failed = true
+	runtime.Goexit()
+}
+
+func (f *failure) Fatalf(string, ...any) { f.Fatal() }
 
 // Fuzzing, a long wait, and speed.
 
@@ -2773,22 +3114,25 @@ func (s *server) waitHeld(t testing.TB, want int) {
 	})
 }
 
-// waitWaiting waits until these requests are listed as waiting, each with its
-// operation, such as "GET /v1/pets listPets".
-func (s *server) waitWaiting(t testing.TB, want ...string) {
+// waitWaiting waits until as many requests are listed as waiting, checks that they are
+// these, each with its operation, such as "GET /v1/pets listPets", and returns them.
+func (s *server) waitWaiting(t testing.TB, want ...string) (waiting []sentRecord) {
 	t.Helper()
 	eventually(t, fmt.Sprint("the waiting requests ", want), func() bool {
-		_, waiting, _ := s.readJournal(t, "")
-		var got []string
-		for _, r := range waiting {
-			got = append(got, fmt.Sprint(r.Method, " ", r.URL, " ", r.Operation))
-		}
-		return slices.Equal(got, want)
+		_, waiting, _ = s.readJournal(t, "?after=9")
+		return len(waiting) == len(want)
 	})
+	var got []string
+	for _, r := range waiting {
+		got = append(got, fmt.Sprint(r.Method, " ", r.URL, " ", r.Operation))
+	}
+	equal(t, "the waiting requests", got, want)
+	return waiting
 }
 
-// recorded is a request in the journal: an entry, or one that waits.
-type recorded struct {
+// sentRecord is a request in the journal as a client reads it: an entry, or one that
+// waits.
+type sentRecord struct {
 	ID            int64
 	Time          time.Time
 	Method, URL   string
@@ -2805,11 +3149,11 @@ type recorded struct {
 }
 
 // readJournal returns what the journal answers to a query.
-func (s *server) readJournal(t testing.TB, query string) (entries, waiting []recorded, meta journalMeta) {
+func (s *server) readJournal(t testing.TB, query string) (entries, waiting []sentRecord, meta journalMeta) {
 	t.Helper()
 	r := s.do(t, "GET /__admin/requests"+query, "")
 	var journal struct {
-		Requests, Waiting []recorded
+		Requests, Waiting []sentRecord
 		Meta              journalMeta
 	}
 	if err := json.Unmarshal([]byte(r.body), &journal); err != nil {
@@ -2819,7 +3163,7 @@ func (s *server) readJournal(t testing.TB, query string) (entries, waiting []rec
 }
 
 // journal waits until n requests have been recorded, and returns them.
-func (s *server) journal(t testing.TB, n int) []recorded {
+func (s *server) journal(t testing.TB, n int) []sentRecord {
 	t.Helper()
 	entries, _, meta := s.readJournal(t, fmt.Sprint("?total=", n))
 	if len(entries) < n {
@@ -2844,20 +3188,19 @@ func (s *server) wantJournal(t testing.TB, want ...string) {
 // start serves these pets until the test ends. The log must stay empty.
 func start(t testing.TB, pets ...string) *server {
 	t.Helper()
-	return startWith(t, seedOf(t, pets...), func(*service, *http.Server) {})
+	return startWith(t, seedOf(t, pets...), func(*server, *http.Server) {})
 }
 
 // startWith is start with a seed, and a function that changes the service and its
 // HTTP server.
-func startWith(t testing.TB, seed *store, change func(*service, *http.Server)) *server {
+func startWith(t testing.TB, seed *store, change func(*server, *http.Server)) *server {
 	t.Helper()
-	stopping := make(chan struct{})
-	s := &server{key: testKey, log: new(buffer), stop: sync.OnceFunc(func() { close(stopping) })}
-	handler := slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelWarn})
-	s.service = newService(testKey, seed, stopping, slog.New(handler))
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &server{key: testKey, log: new(buffer), stop: cancel}
+	s.service = newService(testKey, seed, ctx.Done(), newLog(s.log, false))
 	ts := httptest.NewUnstartedServer(nil)
-	ts.Config = newServer(s.service)
-	change(s.service, ts.Config)
+	ts.Config = newServer(ctx, s.service)
+	change(s, ts.Config)
 	ts.Start()
 	s.url = ts.URL
 	t.Cleanup(func() {
@@ -2895,7 +3238,8 @@ func newRequest(method, target, body string) *http.Request {
 // command is a command line of petstore.
 type command struct {
 	args []string
-	key  string // PETSTORE_API_KEY
+	key  string            // PETSTORE_API_KEY
+	env  map[string]string // other variables, for start
 }
 
 // process returns the command as a process of its own.
@@ -2923,7 +3267,12 @@ func (c command) start(t testing.TB) *server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	args := append([]string{"-addr", "127.0.0.1:0"}, c.args...)
-	getenv := func(name string) string { return map[string]string{"PETSTORE_API_KEY": c.key}[name] }
+	getenv := func(name string) string {
+		if name == "PETSTORE_API_KEY" {
+			return c.key
+		}
+		return c.env[name]
+	}
 	r, w := io.Pipe()
 	log := new(buffer)
 	ended := make(chan error, 1)
@@ -3042,11 +3391,17 @@ func receive[T any](t testing.TB, what string, c <-chan T) {
 	}
 }
 
-// endsEarly checks that what has begun then took less time than a whole drip.
+// endsEarly checks that what began then took less time than a whole drip.
 func endsEarly(t testing.TB, begin time.Time) {
 	t.Helper()
-	if took := time.Since(begin); took >= 9*time.Second {
-		t.Errorf("it went on for %v", took)
+	endsWithin(t, begin, 9*time.Second)
+}
+
+// endsWithin checks that what began then took less time than the limit.
+func endsWithin(t testing.TB, begin time.Time, limit time.Duration) {
+	t.Helper()
+	if took := time.Since(begin); took >= limit {
+		t.Errorf("it took %v, want less than %v", took, limit)
 	}
 }
 
@@ -3094,19 +3449,6 @@ func (b *buffer) take() string {
 }
 
 // Helpers: values and files.
-
-// manyPets returns n pets. Every tenth is sold, and the others are available.
-func manyPets(n int) []string {
-	var pets []string
-	for id := 1; id <= n; id++ {
-		status := "available"
-		if id%10 == 0 {
-			status = "sold"
-		}
-		pets = append(pets, fmt.Sprintf(`{"name":"pet %d","categoryId":%d,"status":"%s"}`, id, id, status))
-	}
-	return pets
-}
 
 // half returns the first half of a text. It is what truncate and stall send of a body.
 func half(text string) string { return text[:len(text)/2] }

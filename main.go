@@ -21,6 +21,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 )
 
 // version is the version of the API (contract, section 9).
@@ -34,7 +35,14 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "petstore:", strings.ReplaceAll(err.Error(), "\n", " "))
+	// An argument, or a seed, may have characters that control a terminal.
+	message := strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, err.Error())
+	fmt.Fprintln(os.Stderr, "petstore:", message)
 	if errors.As(err, new(usageError)) {
 		os.Exit(2)
 	}
@@ -69,9 +77,9 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 		return err
 	}
 
-	// Collecting garbage less often than by default saves 10 to 30 % of the CPU time.
-	// Near the memory limit, garbage is collected more often. Without the flag -seed, a
-	// full store and a full journal stay below it.
+	// Collecting garbage less often than by default saves CPU time. Near the memory
+	// limit, it is collected more often. Without the flag -seed, a full store and a full
+	// journal stay below that.
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
@@ -79,11 +87,7 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 		debug.SetMemoryLimit(maxStoreSize + 200<<20)
 	}
 
-	level := slog.LevelWarn
-	if opts.log {
-		level = slog.LevelInfo
-	}
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	log := newLog(stderr, opts.log)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if opts.stdin {
@@ -115,6 +119,15 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	ctx, restore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer restore()
 	return serveUntil(ctx, ln, newService(key, seed, ctx.Done(), log), stdout)
+}
+
+// newLog returns a log for what goes wrong and, if it has requests, for these, too.
+func newLog(w io.Writer, hasRequests bool) *slog.Logger {
+	level := slog.LevelWarn
+	if hasRequests {
+		level = slog.LevelInfo
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
 // randomKeyNotice has a curl line and a link to paste. A browser does not send
@@ -209,7 +222,7 @@ func rootURL(addr net.Addr) string {
 // serveUntil serves s on ln, and prints its base URL. It returns nil once ctx is
 // done and the requests in flight have been answered, or their time is up.
 func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writer) error {
-	srv := newServer(s)
+	srv := newServer(ctx, s)
 	defer srv.Close()
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
@@ -230,8 +243,9 @@ func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writ
 	return nil
 }
 
-// newServer returns an HTTP server for s, with timeouts for slow clients.
-func newServer(s *service) *http.Server {
+// newServer returns an HTTP server for s, with timeouts for slow clients. Before it is
+// shut down, ctx must be done.
+func newServer(ctx context.Context, s *service) *http.Server {
 	const readTimeout = 15 * time.Second // for the headers and the body
 	srv := &http.Server{
 		Handler:           s.handler(),
@@ -248,20 +262,15 @@ func newServer(s *service) *http.Server {
 	}
 
 	// Browsers open connections before they need them. Shutdown would wait for up to
-	// 5 s for the first request on one, so close them.
-	var spare sync.Map // the connections without a request, as keys
+	// 5 s for the first request on one. So each is closed when ctx is done, also if it is
+	// accepted only then, unless a request has begun.
+	var spare sync.Map // by connection, the function that cancels this
 	srv.ConnState = func(conn net.Conn, state http.ConnState) {
 		if state == http.StateNew {
-			spare.Store(conn, nil)
-		} else {
-			spare.Delete(conn)
+			spare.Store(conn, context.AfterFunc(ctx, func() { conn.Close() }))
+		} else if cancel, found := spare.LoadAndDelete(conn); found {
+			cancel.(func() bool)()
 		}
 	}
-	srv.RegisterOnShutdown(func() {
-		spare.Range(func(conn, _ any) bool {
-			conn.(net.Conn).Close()
-			return true
-		})
-	})
 	return srv
 }

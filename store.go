@@ -1,7 +1,7 @@
 package main
 
-// This file holds state: the world, the pets and their JSON, the seed, and the
-// journal of requests.
+// This file holds state: the world, the pets, the seed, and the journal of requests.
+// It also holds the reading and writing of JSON, most of which is for pets.
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -160,18 +159,6 @@ func encodeJSON(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// memberNames returns the names that the fields of a struct have in JSON, with those
-// of embedded structs in their place.
-func memberNames(t reflect.Type) []string {
-	var names []string
-	for _, field := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // storedPet is a pet in the store. It must not be modified. A pet is read more
 // often than it is added, so it is encoded once.
 type storedPet struct {
@@ -264,6 +251,11 @@ func (s *store) list(status string, after int64, limit int) (page []*storedPet, 
 // readSeed returns a new store with the pets of a JSON array. A pet without an
 // id gets the next id after the largest so far. An error in a pet says in which.
 func readSeed(text []byte) (*store, error) {
+	isStart := func(start string) bool { return bytes.HasPrefix(text, []byte(start)) }
+	if slices.ContainsFunc([]string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff", "[\x00", "\x00["}, isStart) {
+		return nil, badRequest(codeInvalidBody,
+			"the seed begins with a byte order mark, or is in UTF-16; save it as UTF-8 without a byte order mark")
+	}
 	var pets []json.RawMessage
 	err := parseJSON("the seed", text, &pets, `a JSON array, such as [{"name":"Rex","categoryId":7}]`)
 	if err != nil {
@@ -308,10 +300,10 @@ func (s *store) putSeed(pet []byte) error {
 	return err
 }
 
-// received is a request in the journal. It must not be modified. Here and in entry,
-// bytes that are not UTF-8 become U+FFFD in JSON. What the members mean is in
-// api/openapi.json.
-type received struct {
+// sentRequest is a request in the journal, as a client has sent it, and the fault that
+// was applied to it. It must not be modified. Here and in entry, bytes that are not
+// UTF-8 become U+FFFD in JSON. What the members mean is in api/openapi.json.
+type sentRequest struct {
 	Time      timestamp        `json:"time"`
 	Method    string           `json:"method"`
 	URL       string           `json:"url"`
@@ -323,14 +315,14 @@ type received struct {
 
 // waitingRequest is a request that has not been recorded yet.
 type waitingRequest struct {
-	*received
+	*sentRequest
 	Seconds float64 `json:"seconds"`
 }
 
-// entry is a request in the journal, and its answer.
+// entry is a request that has been recorded, and its answer.
 type entry struct {
-	ID int64 `json:"id"`
-	*received
+	ID int64 `json:"id"` // in the order of recording
+	*sentRequest
 	Status        int      `json:"status"`
 	Seconds       float64  `json:"seconds"`
 	AnswerHeaders headers  `json:"answerHeaders,omitempty"` // those that the service has set
@@ -404,19 +396,19 @@ type journalMeta struct {
 type journal struct {
 	mu sync.Mutex // guards the fields below
 
-	entries []entry            // the oldest first
-	size    int                // of all entries
-	meta    journalMeta        // what readers get beside the entries
-	waiting map[*received]bool // requests that wait for a delay and have not been recorded
-	changed chan struct{}      // see watch
+	entries []entry               // in the order of recording, which is that of their ids
+	size    int                   // of all entries
+	meta    journalMeta           // what readers get beside the entries
+	waiting map[*sentRequest]bool // requests with a delay or an answer-delay, until they are recorded
+	changed chan struct{}         // see watch
 }
 
 func newJournal() *journal {
-	return &journal{meta: journalMeta{Since: time.Now().UTC()}, waiting: map[*received]bool{}}
+	return &journal{meta: journalMeta{Since: time.Now().UTC()}, waiting: map[*sentRequest]bool{}}
 }
 
 // addWaiting lists a request as waiting, until it is added.
-func (j *journal) addWaiting(r *received) {
+func (j *journal) addWaiting(r *sentRequest) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.waiting[r] = true
@@ -427,7 +419,7 @@ func (j *journal) add(e entry) {
 	e.size = e.estimate()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.waiting, e.received)
+	delete(j.waiting, e.sentRequest)
 	j.meta.Total++
 	e.ID = j.meta.Total
 	j.entries = append(j.entries, e)
@@ -440,18 +432,21 @@ func (j *journal) add(e entry) {
 	j.wake()
 }
 
-// after returns the entries whose ids are above id, and the requests that wait,
-// the oldest first.
+// after returns the entries whose ids are above id, and the requests that wait, each
+// in the order in which they arrived. This is not the order of ids: a request whose
+// client has given up may be recorded after its own retry.
 func (j *journal) after(id int64) ([]entry, []waitingRequest, journalMeta) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	first := sort.Search(len(j.entries), func(i int) bool { return j.entries[i].ID > id })
+	entries := slices.Clone(j.entries[first:])
+	slices.SortStableFunc(entries, func(a, b entry) int { return a.Time.Compare(b.Time.Time) })
 	var waiting []waitingRequest
 	for r := range j.waiting {
 		waiting = append(waiting, waitingRequest{r, secondsSince(r.Time.Time)})
 	}
 	slices.SortFunc(waiting, func(a, b waitingRequest) int { return a.Time.Compare(b.Time.Time) })
-	return slices.Clone(j.entries[first:]), waiting, j.meta
+	return entries, waiting, j.meta
 }
 
 // clear removes all entries. It keeps the list of waiting requests, which have
@@ -463,15 +458,15 @@ func (j *journal) clear() {
 	j.wake()
 }
 
-// watch returns what the journal counts, and a channel that is closed when that
-// changes: at the next add or clear.
-func (j *journal) watch() (journalMeta, <-chan struct{}) {
+// watch returns what the journal counts, the number of requests that wait, and a
+// channel that is closed at the next add or clear.
+func (j *journal) watch() (meta journalMeta, waiting int64, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.changed == nil {
 		j.changed = make(chan struct{})
 	}
-	return j.meta, j.changed
+	return j.meta, int64(len(j.waiting)), j.changed
 }
 
 // wake closes the channel of watch. The caller holds mu.

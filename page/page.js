@@ -157,13 +157,13 @@ function report(problem, key) {
 
 // readNews updates the state. After a reset, the ids of the journal begin anew.
 async function readNews() {
-  const { key, since: known } = state;
+  const { key, since: known, total: soFar } = state;
   const readJournal = (id) => call("GET", `/__admin/requests?after=${id}`);
   const description = state.description ?? (await readDescription());
   const fault = await call("GET", "/__admin/fault");
-  let journal = await readJournal(state.requests.at(-1)?.id ?? 0);
+  let journal = await readJournal(soFar);
   const isAnew = journal.meta.since !== known;
-  if (isAnew && state.requests.length > 0) {
+  if (isAnew && soFar > 0) {
     journal = await readJournal(0);
   }
   const { total, since } = journal.meta;
@@ -173,7 +173,7 @@ async function readNews() {
   }
 
   const news = journal.requests.map(withRow);
-  const isGap = news[0]?.id > (state.requests.at(-1)?.id ?? 0) + 1; // the service has dropped some
+  const isGap = news.length < total - soFar; // the service has dropped some
   const requests = [...(isAnew || isGap ? [] : state.requests), ...news].slice(-maxRequests);
   const { selected, notice, sending } = state;
   const ended = news.find(({ sent }) => sent === selected?.sent);

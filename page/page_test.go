@@ -1,5 +1,5 @@
-// Package page holds the page of the service for browsers. Its only code is
-// the test of the page in a browser.
+// Package page holds the page of the service for browsers. In Go, it has only the test
+// of the page in a browser.
 package page
 
 import (
@@ -225,7 +225,7 @@ func testSent(p *page) {
 	p.send("DELETE /__admin/requests", "")
 	p.send("POST /v1/pets", `{"name":"x`+strings.Repeat("🦎", 300)+`","categoryId":1}`)
 	p.send("GET /v1/pets/1", "503", "Prefer: code=503")
-	p.send("POST /v1/pets", rex, "Authorization: none")
+	p.send("POST /v1/pets", strings.Repeat("x", 65_537))
 	p.send("GET /v1/pets/3", "lost", "Prefer: code=lost")
 	p.send("GET /v1/pets/1", "", "Prefer: code=truncate")
 	p.start("GET /v1/pets/1", "", "Prefer: code=drip")
