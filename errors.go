@@ -214,10 +214,13 @@ var preferences = []string{"code", "delay", "answer-delay", "retry-after"}
 // String returns the parameters in the form of Preference-Applied and of the log,
 // such as "code=503, delay=0.2".
 func (p faultParameters) String() string {
+	values := map[string]string{
+		"code": p.Code, "delay": p.Delay, "answer-delay": p.AnswerDelay, "retry-after": p.RetryAfter,
+	}
 	var list []string
-	for i, value := range []string{p.Code, p.Delay, p.AnswerDelay, p.RetryAfter} {
-		if value != "" {
-			list = append(list, preferences[i]+"="+value)
+	for _, name := range preferences {
+		if values[name] != "" {
+			list = append(list, name+"="+values[name])
 		}
 	}
 	return strings.Join(list, ", ")
