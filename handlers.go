@@ -279,16 +279,14 @@ func (x *exchange) perform() (a answer) {
 		}
 	}()
 	if x.isRouted() { // otherwise, the path or the method is the first error
-		if err := x.parseParameters(); err != nil {
+		err := x.parseParameters()
+		if err == nil && x.isAdmin() {
+			err = x.refuseUnknown()
+		}
+		if err != nil {
 			return x.failure(err)
 		}
-		if x.isAdmin() {
-			if err := x.refuseUnknown(); err != nil {
-				return x.failure(err)
-			}
-		} else {
-			x.noteNames()
-		}
+		x.noteNames()
 	}
 	a, err := x.route.do(x)
 	if err != nil {
@@ -349,6 +347,7 @@ func (x *exchange) readBody() error {
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
+		io.CopyN(io.Discard, x.r.Body, maxDiscarded)
 		return newError(413, fmt.Sprintf("the body is over %d bytes", maxBody))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return newError(408, "the body did not arrive in time")
@@ -359,7 +358,10 @@ func (x *exchange) readBody() error {
 	return nil
 }
 
-const maxBody = 64 << 10 // bytes
+const (
+	maxBody      = 64 << 10 // bytes
+	maxDiscarded = 1 << 20  // bytes of a larger body that are read before it is refused
+)
 
 // sleep blocks for d, or until one of these happens: released is closed, the
 // world of the request is replaced, the process is to end, or net/http notices that

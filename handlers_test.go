@@ -1686,11 +1686,11 @@ func TestRawHTTP(t *testing.T) {
 		{"pipelining", get + "\n" + get + "Content-Length: 2\n\n{}" + get + last, "200 200 200", ""},
 		{"large body", post + "Content-Length: 65536\n" + last + body, "201", ""},
 		{"large chunks", chunked + last + chunk(body[:5]) + chunk(body[5:]) + chunk(""), "201", ""},
-		{"too large chunks", chunked + "\n" + chunk(body+" "), "413", "65536 bytes"},
+		{"too large chunks", chunked + "\n" + chunk(body+" ") + chunk(""), "413", "65536 bytes"},
 		{"too large body", post + "Content-Length: 65537\n\n" + body + " ", "413", "65536 bytes"},
 		{"too large body that waits", post + "Expect: 100-continue\nContent-Length: 65537\n\n" + body + " ",
 			"100 413", "65536 bytes"},
-		{"endless body", chunked + "\n" + strings.Repeat(chunk(body), 3), "413", "65536 bytes"},
+		{"endless body", chunked + "\n" + strings.Repeat(chunk(body), 18), "413", "65536 bytes"},
 		{"bad chunk", chunked + "\nx\n", "400", "badly chunked"},
 		{"body cut short", post + "Content-Length: 30\n\n" + newIda, "400", "cut short"},
 		{"HTTP/1.0", strings.Replace(get, "1.1", "1.0", 1) + "\n", "200", ""},
@@ -1747,7 +1747,7 @@ func TestRefusedBodies(t *testing.T) {
 		{"POST /v1/pets", "Content-Type: x", 415},
 		{"POST /v1/pets", "Prefer: code=503", 503},
 	} {
-		for _, size := range []int{4_000, 60_000, 66_000} {
+		for _, size := range []int{4_000, 60_000, 66_000, 1 << 20} {
 			for _, form := range []string{"Content-Length", "Transfer-Encoding"} {
 				t.Run(fmt.Sprint(tt.request, " ", tt.header, " ", size, " ", form), func(t *testing.T) {
 					body, header := strings.Repeat("x", size), fmt.Sprint("Content-Length: ", size)
