@@ -1067,11 +1067,28 @@ func TestConcurrentFaults(t *testing.T) {
 		}
 	})
 
-	// Each fault ends once: to end one twice would be a panic.
+	// No request comes between a check of times and its count.
+	for range 20 {
+		f := &standingFault{faults: []fault{{}}, state: standingFaultState{Times: 20_000}}
+		concurrently(clients, func(int) {
+			for range 5000 {
+				f.next("")
+			}
+		})
+		equal(t, "applied", f.snapshot().Applied, 20_000)
+	}
+
+	// Each fault and each world ends once: to end one twice would be a panic.
 	w := newWorld(newStore())
 	concurrently(clients, func(int) {
 		for range 200 * each {
 			w.setStanding(&standingFault{ended: make(chan struct{})})
+		}
+		for range 2 * each {
+			if w := call(h, "POST", "/__admin/reset", ""); w.Code != 204 {
+				t.Errorf("reset: got %d %s", w.Code, w.Body)
+				return
+			}
 		}
 	})
 }
@@ -1252,19 +1269,22 @@ func TestJournalIDs(t *testing.T) {
 }
 
 // The journal lists requests in the order in which they arrived, and gives them ids as
-// it records them. So a request whose client gave up comes before its own retry.
+// it records them. So a request whose body came late, or whose client gave up, comes
+// before those that overtook it.
 func TestJournalOrder(t *testing.T) {
 	s := start(t)
-	s.do(t, "DELETE /v1/pets", "")
+	slow := s.startRequest(t, "POST /v1/pets?slow")
 	s.setFault(t, "answer-delay=30&times=1")
 	first := s.send(t, "POST /v1/pets", newIda)
 	s.waitWaiting(t, "POST /v1/pets createPet")
 	s.do(t, "POST /v1/pets", newIda)
 	first.leave()
-	s.journal(t, 3)
-	s.wantJournal(t, "DELETE /v1/pets 405", "POST /v1/pets 0", "POST /v1/pets 201")
-	late, _, _ := s.readJournal(t, "?after=2")
-	equal(t, "the requests after id 2", len(late) == 1 && late[0].ID == 3 && late[0].Status == 0, true)
+	s.journal(t, 2)
+	slow.write(newIda)
+	slow.read()
+	s.wantJournal(t, "POST /v1/pets?slow 201", "POST /v1/pets 0", "POST /v1/pets 201")
+	late, _, _ := s.readJournal(t, "?after=1")
+	equal(t, "the ids after 1", len(late) == 2 && late[0].ID == 3 && late[1].ID == 2, true)
 
 	// The journal keeps the requests that were recorded last, in whatever order they arrived.
 	j := newJournal()
