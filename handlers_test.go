@@ -1068,7 +1068,7 @@ func TestConcurrentFaults(t *testing.T) {
 	})
 
 	// No request comes between a check of times and its count.
-	for range 20 {
+	for range 100 {
 		f := &standingFault{faults: []fault{{}}, state: standingFaultState{Times: 20_000}}
 		concurrently(clients, func(int) {
 			for range 5000 {
