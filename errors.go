@@ -1,8 +1,8 @@
 package main
 
-// This file holds failures: first the real ones, and reading what clients give, as
-// most of these are about that; then the faults, which are the failures that clients
-// ask for, in the order in which a request meets them.
+// This file holds failures. The errors come first, with the parsing of what clients
+// give. Then come the faults, which are the failures that clients ask for, in the order
+// in which a request meets them.
 
 import (
 	"cmp"
@@ -87,8 +87,8 @@ func mismatch(name, given, allowed string) string {
 // not look like a word of the message. Double quotes would have a backslash in JSON.
 func quote(given string) string { return "'" + shorten(given) + "'" }
 
-// shorten returns at most 40 characters of what a client gave. Bytes that are not
-// UTF-8 become U+FFFD.
+// shorten returns the first 40 characters of what a client gave, and … if there are
+// more. Bytes that are not UTF-8 become U+FFFD.
 func shorten(given string) string {
 	characters := []rune(given)
 	if len(characters) > 40 {
@@ -250,11 +250,10 @@ func (x *exchange) chooseFault() error {
 	return nil
 }
 
-// parsePrefer returns the fault that Prefer headers ask for, or nil, and the
-// sorted names of the preferences that it does not know. It is more lenient than
-// RFC 7240, where a semicolon begins a parameter of a preference: commas and
-// semicolons separate preferences, also within quotes, so a code cannot be a list.
-// The first preference of a name wins.
+// parsePrefer returns the fault that Prefer headers ask for, or nil, and the sorted
+// names of the preferences that it does not know. The first preference of a name wins.
+// Commas and semicolons separate preferences, even within quotes. So a code cannot be a
+// list. In RFC 7240, a semicolon begins a parameter of a preference instead.
 func parsePrefer(lines []string) (f *fault, ignored []string, err error) {
 	if len(lines) == 0 {
 		return nil, nil, nil // as for most requests, without an allocation
@@ -339,18 +338,18 @@ type standingFaultState struct {
 	Held      int64  `json:"held"`
 }
 
-// parseStandingFault parses the parameters of PUT /__admin/fault. The fault may
-// be for one of these operations.
-func parseStandingFault(given *arguments, operations []string) (*standingFault, error) {
+// parseStandingFault parses the parameters of PUT /__admin/fault. It returns the state
+// of the new fault, and a fault for each of its codes. The fault may be for one of these
+// operations.
+func parseStandingFault(given *arguments, operations []string) (state standingFaultState, faults []fault, err error) {
 	if !asksForFault(given) {
-		return nil, badRequest(codeInvalidParameter,
+		return state, nil, badRequest(codeInvalidParameter,
 			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
 	}
-	var faults []fault
 	for _, code := range strings.Split(given.Get("code"), ",") {
 		faults = append(faults, parseFault(given, code))
 	}
-	state := standingFaultState{faultParameters: faults[0].faultParameters}
+	state.faultParameters = faults[0].faultParameters
 	state.Code = given.Get("code")
 	withStatus := slices.IndexFunc(faults, func(f fault) bool { return f.status != 0 })
 	if withStatus >= 0 {
@@ -368,10 +367,7 @@ func parseStandingFault(given *arguments, operations []string) (*standingFault, 
 		state.Times = int64(len(faults))
 	}
 	state.Operation = given.choice("operation", operations)
-	if given.err != nil {
-		return nil, given.err
-	}
-	return &standingFault{faults: faults, ended: make(chan struct{}), state: state}, nil
+	return state, faults, given.err
 }
 
 // next returns the fault to apply to a request of this operation, or the zero
@@ -423,8 +419,8 @@ func (x *exchange) hold(d time.Duration) error {
 
 // faultCodes lists the codes that are not a status. What a client gets is described
 // in api/openapi.json. The function of a code calls exchange.perform if the operation
-// is to be performed. If the code waits, it does so in answer.sendBody, by calling
-// exchange.hold, as the request has been recorded by then.
+// is to be performed. A code that waits calls exchange.hold in answer.sendBody. By then,
+// the request has been recorded.
 var faultCodes = []struct {
 	code    string
 	respond func(*exchange) answer
@@ -496,14 +492,13 @@ func stall(x *exchange, body []byte) {
 	x.hold(maxWait)
 }
 
-// drip sends the body in dripPieces pieces, one every dripInterval. Once the
-// fault, the world or the process has ended, hold returns at once, and so the
-// rest is sent without delay.
+// drip sends the body in dripPieces pieces, one every dripInterval. Once the client has
+// left, or the fault, the world or the process has ended, hold returns at once.
 func drip(x *exchange, body []byte) {
 	pieces := min(dripPieces, len(body)) // so that no piece is empty
 	for i := range pieces {
-		if i > 0 && x.hold(dripInterval) != nil {
-			return // the client has left
+		if i > 0 {
+			x.hold(dripInterval)
 		}
 		x.writeNow(body[len(body)*i/pieces : len(body)*(i+1)/pieces])
 	}

@@ -89,8 +89,8 @@ func (s *service) faultOperations() []string {
 	return operations
 }
 
-// deprecation holds the headers of getPet, which will be removed in 2030 (RFC
-// 8594; contract, section 9). The contract does not date the deprecation (RFC
+// deprecation holds the headers of getPet, an operation that will be removed in 2030
+// (RFC 8594; contract, section 9). The contract does not date the deprecation (RFC
 // 9745), so 20 November 2026 is petstore's own.
 var deprecation = http.Header{
 	"Deprecation": {"@1795132800"},
@@ -150,7 +150,7 @@ func refuse(mux *http.ServeMux, methods []string, r *http.Request) error {
 	var allowed []string
 	if isClean(r.URL) {
 		for _, method := range methods {
-			_, pattern := mux.Handler(&http.Request{Method: method, Host: r.Host, URL: r.URL})
+			_, pattern := mux.Handler(&http.Request{Method: method, URL: r.URL})
 			if pattern != "/" {
 				allowed = append(allowed, method)
 			}
@@ -175,7 +175,7 @@ type exchange struct {
 	route   route
 	w       http.ResponseWriter
 	r       *http.Request
-	arrived time.Time // when the headers of the request had arrived
+	arrived time.Time // when the headers of the request had been read
 
 	body  []byte    // of the request, once it has been read
 	query arguments // of the request, once it has been parsed
@@ -212,8 +212,8 @@ func jsonAnswer(status int, text []byte) answer {
 }
 
 // handle is the middleware around every operation: serve makes the answer, perform
-// runs the operation, and send writes the answer. The request is recorded before
-// that, so that a client that has its answer finds its request in the journal.
+// runs the operation, and send writes the answer. The request is recorded before send,
+// so that a client that has its answer finds its request in the journal.
 func (s *service) handle(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		x := &exchange{service: s, world: s.current.Load(), route: rt, w: w, r: r, arrived: time.Now()}
@@ -363,10 +363,10 @@ const (
 	maxDiscarded = 1 << 20  // bytes of a larger body that are read before it is refused
 )
 
-// sleep blocks for d, or until one of these happens: released is closed, the
-// world of the request is replaced, the process is to end, or net/http notices that
-// the client has closed the connection or its sending half. It returns errClientLeft
-// in the last case, and nil otherwise. A nil released is never closed.
+// sleep blocks for d, or until one of these happens: released is closed, the world of
+// the request is replaced, the process is to end, or net/http notices that the client
+// has left, which is that it has closed the connection or its sending half. It returns
+// errClientLeft if the client has left, and nil otherwise. A nil released is never closed.
 func (x *exchange) sleep(d time.Duration, released <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -420,8 +420,9 @@ func (x *exchange) refuseUnknown() error {
 	return nil
 }
 
-// noteNames notes in the entry which parameters are ignored, as the client may be newer
-// than the service, and what the request uses that the contract does not have.
+// noteNames notes in the entry the parameters that are ignored, and what the request
+// uses that the contract does not have. An unknown parameter is no error under /v1, as
+// the client may be newer than the service.
 func (x *exchange) noteNames() {
 	e := &x.entry
 	e.Ignored = append(e.Ignored, unknownNames(x.query.Values, x.route.parameters)...)
@@ -433,7 +434,6 @@ func (x *exchange) noteNames() {
 			e.Beyond = append(e.Beyond, name)
 		}
 	}
-	slices.Sort(e.Beyond)
 }
 
 // listPets answers with a page of pets in ascending order of id and, if more
@@ -567,14 +567,12 @@ func showFault(x *exchange) (answer, error) {
 
 // setFault replaces the standing fault, and answers with what was set.
 func setFault(x *exchange) (answer, error) {
-	standing, err := parseStandingFault(&x.query, x.service.faultOperations())
+	state, faults, err := parseStandingFault(&x.query, x.service.faultOperations())
 	if err != nil {
 		return answer{}, err
 	}
-	// Encode first: once the fault is installed, other requests change its counters.
-	a := jsonAnswer(200, encodeJSON(standing.snapshot()))
-	x.world.setStanding(standing)
-	return a, nil
+	x.world.setStanding(&standingFault{faults: faults, ended: make(chan struct{}), state: state})
+	return jsonAnswer(200, encodeJSON(state)), nil
 }
 
 func clearFault(x *exchange) (answer, error) {
@@ -597,7 +595,7 @@ func showJournal(x *exchange) (answer, error) {
 	if err := awaitJournal(x, total, maxWaiting); err != nil {
 		return answer{}, err
 	}
-	entries, waiting, meta := x.world.journal.after(after)
+	entries, waiting, meta := x.world.journal.read(after)
 	body := appendLines([]byte(`{"requests":`), entries)
 	body = appendLines(append(body, `,"waiting":`...), waiting)
 	body = append(body, `,"meta":`...)
@@ -607,8 +605,8 @@ func showJournal(x *exchange) (answer, error) {
 }
 
 // awaitJournal waits until total requests have been recorded and no more than
-// maxWaiting wait. The wait also ends when the journal is cleared, when maxWait has
-// passed since the request arrived, and when sleep ends for a reason of its own.
+// maxWaiting wait. It also returns when the journal is cleared, maxWait has passed since
+// the request arrived, the client leaves, the world is replaced, or the process is to end.
 func awaitJournal(x *exchange, total, maxWaiting int64) error {
 	meta, waiting, changed := x.world.journal.watch()
 	since := meta.Since

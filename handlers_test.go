@@ -169,19 +169,19 @@ func TestCreatePet(t *testing.T) {
 // A pet whose headers say that it is not JSON in UTF-8 is refused. For other requests,
 // these headers do not matter.
 func TestMediaTypes(t *testing.T) {
-	const json = "Content-Type: application/json"
+	const ofJSON = "Content-Type: application/json"
 	for headers, accepted := range map[string]bool{
-		json: true,
+		ofJSON: true,
 		`Content-Type: Application/JSON; Charset="UTF-8"; x=y`: true,
-		"Content-Type:":                                               true,
-		json + "\nContent-Encoding: Identity":                         true,
-		"Content-Type: text/plain":                                    false,
-		"Content-Type: application/jsonx":                             false,
-		"Content-Type: application/json; =":                           false,
-		json + "; charset=latin1":                                     false,
-		json + "\nContent-Type: a/b":                                  false,
-		json + "\nContent-Encoding: gzip":                             false,
-		json + "\nContent-Encoding: identity\nContent-Encoding: gzip": false,
+		"Content-Type:":                                                 true,
+		ofJSON + "\nContent-Encoding: Identity":                         true,
+		"Content-Type: text/plain":                                      false,
+		"Content-Type: application/jsonx":                               false,
+		"Content-Type: application/json; =":                             false,
+		ofJSON + "; charset=latin1":                                     false,
+		ofJSON + "\nContent-Type: a/b":                                  false,
+		ofJSON + "\nContent-Encoding: gzip":                             false,
+		ofJSON + "\nContent-Encoding: identity\nContent-Encoding: gzip": false,
 	} {
 		t.Run(headers, func(t *testing.T) {
 			s := start(t)
@@ -485,7 +485,6 @@ func TestRefused(t *testing.T) {
 		{fault + "delay=x", "", "delay is 'x'; it must be a number of seconds from 0 to 30"},
 		{fault + "delay=NaN", "", "delay is 'NaN';"},
 		{fault + "delay=30.01", "", "delay is '30.01';"},
-		{fault + "delay=-1", "", "delay is '-1';"},
 		{fault + "delay=-0", "", "delay is '-0';"},
 		{fault + "delay=%2B5", "", "delay is '+5';"},
 		{fault + "delay=1_0", "", "delay is '1_0';"},
@@ -494,7 +493,6 @@ func TestRefused(t *testing.T) {
 		{fault + "delay=05", "", "delay is '05';"},
 		{fault + "delay=.5", "", "delay is '.5';"},
 		{fault + "delay=5.", "", "delay is '5.';"},
-		{fault + "delay=%205", "", "delay is ' 5';"},
 		{fault + "answer-delay=", "", "answer-delay is '';"},
 		{fault + "code=503&retry-after=1.5", "", "retry-after is '1.5'; it must be an integer from 0 to 3600"},
 		{fault + "code=lost&retry-after=x", "", "retry-after is 'x';"},
@@ -516,7 +514,6 @@ func TestRefused(t *testing.T) {
 		{reset, "{}", "the seed is {};"},
 		{reset, "\xef\xbb\xbf[]", "the seed begins with a byte order mark"},
 		{reset, "\xff\xfe" + utf16, "the seed begins with a byte order mark"},
-		{reset, "\xfe\xff\x00" + utf16, "the seed begins with a byte order mark"},
 		{reset, utf16, "is in UTF-16; save it as UTF-8"},
 		{reset, "\x00" + utf16, "is in UTF-16; save it as UTF-8"},
 		{reset, "[1", "the seed is not JSON: unexpected end of JSON input, at byte 2;"},
@@ -885,7 +882,6 @@ func TestPieces(t *testing.T) {
 			if tt.code == "stall" {
 				w.leave = leave
 			}
-			begin := time.Now()
 			r := newRequest(tt.method, "/v1/pets", "").WithContext(ctx)
 			r.Header.Set("Prefer", "code="+tt.code)
 			start(t, tt.pets...).service.handler().ServeHTTP(w, r)
@@ -899,9 +895,6 @@ func TestPieces(t *testing.T) {
 				if i > 0 && w.times[i].Sub(w.times[i-1]) < time.Second {
 					t.Errorf("the pause before piece %d: got %v, want a second or more", i+1, w.times[i].Sub(w.times[i-1]))
 				}
-			}
-			if tt.pieces < 10 {
-				endsEarly(t, begin)
 			}
 		})
 	}
@@ -1055,18 +1048,6 @@ func TestConcurrentFaults(t *testing.T) {
 		})
 	}
 
-	// A fault begins with counters of 0, whatever requests come when it is set.
-	concurrently(clients, func(i int) {
-		for range each {
-			if i > 0 {
-				call(h, "GET", "/v1/pets", "")
-			} else {
-				w := call(h, "PUT", "/__admin/fault?code=503", "")
-				matches(t, "the new fault", w.Body.String(), `"matched":0,"applied":0,"held":0`)
-			}
-		}
-	})
-
 	// No request comes between a check of times and its count.
 	for range 100 {
 		f := &standingFault{faults: []fault{{}}, state: standingFaultState{Times: 20_000}}
@@ -1170,14 +1151,9 @@ func TestWaiting(t *testing.T) {
 	s := start(t)
 	held := s.send(t, "POST /v1/pets?x", newRex, "Prefer: delay=30.00", "X: y")
 	w := s.waitWaiting(t, "POST /v1/pets?x createPet")[0]
-	equal(t, "method, URL and operation", []string{w.Method, w.URL, w.Operation}, []string{"POST", "/v1/pets?x", "createPet"})
 	equal(t, "fault", w.Fault, map[string]string{"delay": "30"})
 	equal(t, "body", w.Body, newRex)
-	equal(t, "headers", w.Headers, map[string]string{
-		"Authorization": "Bearer ***", "Content-Length": strconv.Itoa(len(newRex)), "Content-Type": "application/json",
-		"Host": strings.TrimPrefix(s.url, "http://"), "Prefer": "delay=30.00", "User-Agent": "Go-http-client/1.1",
-		"X": "y", "Connection": "close",
-	})
+	equal(t, "the key", w.Headers["Authorization"], "Bearer ***")
 	eventually(t, "the seconds so far to grow", func() bool {
 		_, later, _ := s.readJournal(t, "")
 		return len(later) == 1 && later[0].Seconds > w.Seconds
@@ -1241,12 +1217,12 @@ func TestJournalFormat(t *testing.T) {
 // The ids of the journal count from the start, a reset or a DELETE, and since is its
 // time. With after, entries up to this id are left out.
 func TestJournalIDs(t *testing.T) {
-	for _, clear := range []string{"DELETE /__admin/requests", "POST /__admin/reset"} {
-		t.Run(clear, func(t *testing.T) {
+	for _, request := range []string{"DELETE /__admin/requests", "POST /__admin/reset"} {
+		t.Run(request, func(t *testing.T) {
 			s := start(t)
 			s.do(t, "GET /v1/pets", "")
 			begin := time.Now()
-			s.do(t, clear, "").want(t, 204, "")
+			s.do(t, request, "").want(t, 204, "")
 			_, _, meta := s.readJournal(t, "")
 			equal(t, "since is then", meta.Since.After(begin) && meta.Since.Before(time.Now()), true)
 			equal(t, "the time zone of since", meta.Since.Location(), time.UTC)
@@ -1286,19 +1262,23 @@ func TestJournalOrder(t *testing.T) {
 	late, _, _ := s.readJournal(t, "?after=1")
 	equal(t, "the ids after 1", len(late) == 2 && late[0].ID == 3 && late[1].ID == 2, true)
 
-	// The journal keeps the requests that were recorded last, in whatever order they arrived.
+	// The journal keeps the requests that were recorded last, in whatever order they
+	// arrived. Of two that arrived at one time, the first that was recorded comes first.
 	j := newJournal()
 	now := time.Now()
-	for n := range 1500 {
-		j.add(entry{sentRequest: &sentRequest{Time: timestamp{now.Add(-time.Duration(n))}}})
+	var want []int64
+	for n := range int64(1500) {
+		j.add(entry{sentRequest: &sentRequest{Time: timestamp{now.Add(-time.Duration(n / 2))}}})
+		if n%2 == 1 && n > 700 {
+			want = append([]int64{n, n + 1}, want...)
+		}
 	}
-	entries, _, _ := j.after(700)
+	entries, _, _ := j.read(700)
 	var ids []int64
 	for _, e := range entries {
 		ids = append(ids, e.ID)
 	}
-	slices.Reverse(ids)
-	equal(t, "the ids, the last first", ids, numbers(701, 1500, 1))
+	equal(t, "the ids", ids, want)
 }
 
 // The journal has what clients sent, and not what the page or a test does to
@@ -1418,14 +1398,14 @@ func TestKeyIsHidden(t *testing.T) {
 // With total, the journal waits for that many requests. Several clients may wait.
 func TestJournalTotal(t *testing.T) {
 	s := start(t)
-	client := s.send(t, "GET /__admin/requests?total=2", "")
-	s.waitWatched(t)
-	_, _, other := s.service.current.Load().journal.watch()
+	first := s.watch(t, "?total=1")
+	second := s.watch(t, "?total=2")
 	s.do(t, "GET /v1/pets", "")
-	receive(t, "the first request", other)
-	s.waitWatched(t)
+	matches(t, "the journal", first.wait().body, `"meta":{"total":1,`)
+	third := s.watch(t, "?total=2")
 	s.do(t, "GET /v1/pets", "")
-	matches(t, "the journal", client.wait().body, `"meta":{"total":2,`)
+	matches(t, "the journal", second.wait().body, `"meta":{"total":2,`)
+	matches(t, "the journal", third.wait().body, `"meta":{"total":2,`)
 }
 
 // With waiting, the journal waits until no more requests than that wait for a delay.
@@ -1433,25 +1413,20 @@ func TestJournalTotal(t *testing.T) {
 func TestJournalWaiting(t *testing.T) {
 	s := start(t)
 	begin := time.Now()
-	var held []pending
-	for n := range 3 {
-		held = append(held, s.send(t, "GET /v1/pets", "", "Prefer: "+[]string{"delay=30", "answer-delay=30"}[n%2]))
-	}
-	eventually(t, "three requests to wait", func() bool {
-		_, waiting, _ := s.readJournal(t, "?waiting=3")
-		return len(waiting) == 3
-	})
-	for n, p := range held {
-		query := fmt.Sprint("?waiting=", 2-n)
-		client := s.send(t, "GET /__admin/requests"+query, "")
-		s.waitWatched(t)
-		p.leave()
-		matches(t, "the journal "+query, client.wait().body, fmt.Sprintf(`"meta":{"total":%d,`, n+1))
-	}
-	both := s.send(t, "GET /__admin/requests?waiting=0&total=4", "")
-	s.waitWatched(t)
+	late := s.send(t, "GET /v1/pets", "", "Prefer: answer-delay=30")
+	s.waitWaiting(t, "GET /v1/pets listPets")
+	slow := s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
+	s.waitWaiting(t, "GET /v1/pets listPets", "GET /v1/pets listPets")
+	_, waiting, _ := s.readJournal(t, "?waiting=2")
+	equal(t, "the number of those that wait", len(waiting), 2)
+
+	one, none, both := s.watch(t, "?waiting=1"), s.watch(t, "?waiting=0"), s.watch(t, "?waiting=0&total=3")
+	late.leave()
+	matches(t, "the journal", one.wait().body, `"meta":{"total":1,`)
+	slow.leave()
+	matches(t, "the journal", none.wait().body, `"meta":{"total":2,`)
 	s.do(t, "GET /v1/pets", "")
-	matches(t, "the journal with a total", both.wait().body, `"meta":{"total":4,`)
+	matches(t, "the journal with a total", both.wait().body, `"meta":{"total":3,`)
 	endsEarly(t, begin)
 }
 
@@ -1465,8 +1440,7 @@ func TestJournalWaitEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
-			p := s.send(t, "GET /__admin/requests?total=9", "")
-			s.waitWatched(t)
+			p := s.watch(t, "?total=9")
 			end(t, s)
 			matches(t, "the journal", p.wait().body, `"meta":{"total":0,`)
 		})
@@ -1485,16 +1459,20 @@ func TestJournalWaitEnds(t *testing.T) {
 	})
 }
 
-// waitWatched waits until a client waits for a change of the journal. It returns at once
-// if a client has read the journal since the last one.
-func (s *server) waitWatched(t testing.TB) {
+// watch asks for the journal, and returns when the service waits for a change of it.
+func (s *server) watch(t testing.TB, query string) pending {
 	t.Helper()
 	j := s.service.current.Load().journal
+	j.mu.Lock()
+	j.wake() // so that there is a channel only if somebody watches from now on
+	j.mu.Unlock()
+	p := s.send(t, "GET /__admin/requests"+query, "")
 	eventually(t, "a client that waits for the journal", func() bool {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		return j.changed != nil
 	})
+	return p
 }
 
 // The journal keeps the last 1,000 requests, and 4 MiB. A large request pushes out
@@ -1507,16 +1485,16 @@ func TestJournalBounds(t *testing.T) {
 	}
 	check := func(what string, n int, last int64) {
 		t.Helper()
-		entries, _, meta := j.after(0)
+		entries, _, meta := j.read(0)
 		if len(entries) != n || meta.Total != last || entries[0].ID != last-int64(n)+1 || entries[n-1].ID != last {
 			t.Fatalf("%s: got %d entries of %d, want %d of %d", what, len(entries), meta.Total, n, last)
 		}
 	}
 	check("small requests", 1000, 1003)
-	read, _, _ := j.after(3)
+	read, _, _ := j.read(3)
 	add(1 << 20)
 	equal(t, "the oldest entry that was read before", read[0].ID, 4)
-	check("a large request", 1+3<<20/4000, 1004)
+	check("a large request", 1+(3<<20)/4000, 1004)
 	j.clear()
 	add(4 << 20)
 	check("a large request after a clear", 1, 1)
@@ -1673,7 +1651,8 @@ func TestInFlightAtReset(t *testing.T) {
 	s.do(t, "GET /v1/pets", "", observer).want(t, 200, "[]")
 }
 
-// Worlds with the same seed do not share the pets that are added to them.
+// Worlds with the same seed do not share the pets that are added to them. A request
+// stays in the world of its arrival until its body has come, even a GET.
 func TestWorldsAreIndependent(t *testing.T) {
 	s := start(t, manyPets(3)...)
 	list := s.startRequest(t, "GET /v1/pets?after=3")
@@ -1719,6 +1698,7 @@ func TestRawHTTP(t *testing.T) {
 		{"CONNECT", strings.Replace(get, "GET /v1/pets", "CONNECT petstore:80", 1) + last, "404",
 			"no such path: petstore:80; "},
 		{"OPTIONS *", "OPTIONS * HTTP/1.1\nHost: petstore\n" + last, "204", ""},
+		{"GET *", strings.Replace(get, "/v1/pets", "*", 1) + last, "404", "no such path: *; "},
 		{"large headers", get + "X: " + strings.Repeat("x", 65_000) + "\n" + last, "200", ""},
 		{"too large headers", get + "X: " + strings.Repeat("x", 65_536) + "\n\n", "431", ""},
 	} {
@@ -1761,37 +1741,30 @@ func TestRefusedBodies(t *testing.T) {
 		status          int
 	}{
 		{"POST /v1/pets", "Authorization: Bearer x", 401},
-		{"PUT /__admin/fault?code=503", "Authorization: Bearer x", 401},
 		{"POST /nothing", "", 404},
 		{"PUT /v1/pets", "", 405},
 		{"POST /v1/pets", "Content-Type: x", 415},
 		{"POST /v1/pets", "Prefer: code=503", 503},
 	} {
-		for _, size := range []int{4_000, 60_000, 66_000, 1 << 20} {
-			for _, form := range []string{"Content-Length", "Transfer-Encoding"} {
-				t.Run(fmt.Sprint(tt.request, " ", tt.header, " ", size, " ", form), func(t *testing.T) {
-					body, header := strings.Repeat("x", size), fmt.Sprint("Content-Length: ", size)
-					if form == "Transfer-Encoding" {
-						body, header = fmt.Sprintf("%x\n%s\n0\n\n", size, body), "Transfer-Encoding: chunked"
-					}
-					c := s.dial(t)
-					c.write(tt.request + " HTTP/1.1\nHost: petstore\nConnection: close\n" + header + "\n" +
-						cmp.Or(tt.header, "X: y") + "\n")
-					if !strings.HasPrefix(tt.header, "Authorization") {
-						c.write("Authorization: Bearer " + s.key + "\n")
-					}
-					c.write("\n" + body)
-					status := tt.status
-					if size > 65_536 {
-						status = 413
-					}
-					r := c.read()
-					equal(t, "status", r.status, status)
-					equal(t, "the error of the connection", r.err, nil)
-				})
-			}
+		for size, status := range map[int]int{4_000: tt.status, 60_000: tt.status, 66_000: 413, 1 << 20: 413} {
+			t.Run(fmt.Sprint(tt.request, " ", tt.header, " ", size), func(t *testing.T) {
+				length := fmt.Sprint("Content-Length: ", size)
+				c := s.sendRaw(t, tt.request, strings.TrimPrefix(tt.header+"\nConnection: close\n"+length, "\n"))
+				c.write(strings.Repeat("x", size))
+				r := c.read()
+				equal(t, "status", r.status, status)
+				equal(t, "the error of the connection", r.err, nil)
+			})
 		}
 	}
+
+	// A client that waits with its body is asked for it, and can go on after a refusal.
+	c := s.sendRaw(t, "POST /v1/pets", "Authorization: Bearer x\nExpect: 100-continue\nContent-Length: 2")
+	equal(t, "the status before the body", c.read().status, 100)
+	c.write("{}")
+	equal(t, "the status", c.read().status, 401)
+	c.write("GET /healthz HTTP/1.1\nHost: petstore\n\n")
+	equal(t, "the status of the next request", c.read().status, 200)
 }
 
 // A body that does not arrive in time is a 408. It uses up no fault.
@@ -1885,11 +1858,10 @@ func TestCommandLine(t *testing.T) {
 		})
 	}
 	for args, want := range map[string]string{ // what is not an error
-		"-addr 127.0.0.1:0 -stdin":        "http://127.0.0.1:.*/v1\n",
-		"-addr 127.0.0.1:0 -stdin -log":   "http://127.0.0.1:.*/v1\n",
-		"-addr 127.0.0.1:0 -stdin -seed ": "http://127.0.0.1:.*/v1\n",
-		"-version":                        `1\.0\.0 \(build \S+, ` + runtime.Version() + `\)\n`,
-		"-h":                              "",
+		"-addr 127.0.0.1:0 -stdin":             "http://127.0.0.1:.*/v1\n",
+		"-addr 127.0.0.1:0 -stdin -log -seed=": "http://127.0.0.1:.*/v1\n",
+		"-version":                             `1\.0\.0 \(build \S+, ` + runtime.Version() + `\)\n`,
+		"-h":                                   "",
 	} {
 		code, stdout, stderr := command{key: testKey, args: strings.Split(args, " ")}.output()
 		equal(t, args+": the exit code", code, 0)
@@ -1958,34 +1930,23 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A stop does not wait for connections on which no request has begun, as browsers
-// open them: Shutdown would do so for five seconds. It does not wait for one on which a
-// request was refused, either, even if its client has asked to be told when to send the
-// body.
+// A stop closes the connections without a request, as browsers open them, even those
+// that are accepted after it has begun. Shutdown would wait for them for five seconds.
 func TestSpareConnections(t *testing.T) {
-	s := program(t)
-	for range 50 {
-		s.dial(t)
-	}
-	c := s.sendRaw(t, "POST /v1/pets", "Authorization: Bearer x\nExpect: 100-continue\nContent-Length: 2")
-	equal(t, "the status before the body", c.read().status, 100)
-	c.write("{}")
-	equal(t, "the status", c.read().status, 401)
-	s.do(t, "GET /v1/pets", "").want(t, 200, "[]") // so those before it have been accepted
-	begin := time.Now()
-	s.stop()
-	endsWithin(t, begin, 4*time.Second)
-}
-
-// A connection that is accepted once the stop has begun is closed.
-func TestLateConnection(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
-	stop()
-	client, conn := net.Pipe()
-	client.SetDeadline(time.Now().Add(patience))
-	newServer(ctx, start(t).service).ConnState(conn, http.StateNew)
-	_, err := client.Read(make([]byte, 1))
-	equal(t, "the error of the client", err, io.EOF)
+	connState := newServer(ctx, start(t).service).ConnState
+	wantEnd := func(what string, begin func(net.Conn)) {
+		client, conn := net.Pipe()
+		client.SetDeadline(time.Now().Add(patience))
+		begin(conn)
+		_, err := client.Read(make([]byte, 1))
+		equal(t, "the error of "+what, err, io.EOF)
+	}
+	wantEnd("a spare connection", func(conn net.Conn) {
+		connState(conn, http.StateNew)
+		stop()
+	})
+	wantEnd("a late connection", func(conn net.Conn) { connState(conn, http.StateNew) })
 }
 
 // When the service stops, it waits for requests in flight for ten seconds. It does not
@@ -2849,7 +2810,7 @@ type server struct {
 	key     string   // the API key that do and send use
 	log     *buffer  // nil for a process
 	service *service // nil for a process or a command
-	stop    func()   // stops the service; nil for a process; that of start only ends its waits
+	stop    func()   // stops the service; nil for a process; that of start closes no listener
 }
 
 // response is the answer to a request.
@@ -3373,14 +3334,8 @@ func receive[T any](t testing.TB, what string, c <-chan T) {
 // endsEarly checks that what began then took less time than a whole drip.
 func endsEarly(t testing.TB, begin time.Time) {
 	t.Helper()
-	endsWithin(t, begin, 9*time.Second)
-}
-
-// endsWithin checks that what began then took less time than the limit.
-func endsWithin(t testing.TB, begin time.Time, limit time.Duration) {
-	t.Helper()
-	if took := time.Since(begin); took >= limit {
-		t.Errorf("it took %v, want less than %v", took, limit)
+	if took := time.Since(begin); took >= 9*time.Second {
+		t.Errorf("it took %v, want less than 9 s", took)
 	}
 }
 

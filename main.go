@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 		return nil
 	}
 	if err != nil {
-		return usageError{fmt.Errorf("%w; -h lists the flags", err)}
+		return usageError{fmt.Errorf("%v; -h lists the flags", err)}
 	}
 	if opts.version {
 		build := "unknown"
@@ -78,8 +78,8 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	}
 
 	// Collecting garbage less often than by default saves CPU time. Near the memory
-	// limit, it is collected more often. Without the flag -seed, a full store and a full
-	// journal stay below that.
+	// limit, it is collected more often. A full store and a full journal stay below the
+	// limit, unless -seed adds a second set of pets.
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
@@ -243,8 +243,8 @@ func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writ
 	return nil
 }
 
-// newServer returns an HTTP server for s, with timeouts for slow clients. Before it is
-// shut down, ctx must be done.
+// newServer returns an HTTP server for s, with timeouts for slow clients. Shutdown must
+// be called after ctx is done, which closes the spare connections.
 func newServer(ctx context.Context, s *service) *http.Server {
 	const readTimeout = 15 * time.Second // for the headers and the body
 	srv := &http.Server{
@@ -262,8 +262,8 @@ func newServer(ctx context.Context, s *service) *http.Server {
 	}
 
 	// Browsers open connections before they need them. Shutdown would wait for up to
-	// 5 s for the first request on one. So each is closed when ctx is done, also if it is
-	// accepted only then, unless a request has begun.
+	// 5 s for the first request on one. So each connection is closed when ctx is done,
+	// even if it is accepted later, unless the headers of a request have been read.
 	var spare sync.Map // by connection, the function that cancels this
 	srv.ConnState = func(conn net.Conn, state http.ConnState) {
 		if state == http.StateNew {

@@ -66,8 +66,8 @@ type object struct {
 	firstError
 }
 
-// parseObject parses the JSON object of a pet. The last of several members with
-// the same name wins, as in encoding/json. Error messages call the text by name.
+// parseObject parses the JSON object of a pet. The last of several members with the
+// same name wins, as in encoding/json. The name is that of the text in error messages.
 func parseObject(name string, text []byte) (*object, error) {
 	if !utf8.Valid(text) {
 		return nil, badRequest(codeInvalidBody, name+" is not valid UTF-8")
@@ -131,8 +131,8 @@ func parsePet(o *object) NewPet {
 	return p
 }
 
-// parseJSON parses text into v. Error messages call the text by name, and say which
-// JSON is allowed.
+// parseJSON parses text into v. The name is that of the text in error messages, which
+// also say which JSON is allowed.
 func parseJSON(name string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
 	trimmed := bytes.TrimSpace(text)
@@ -329,7 +329,7 @@ type entry struct {
 	Answer        string   `json:"answer"`                  // up to maxAnswer bytes
 	Error         string   `json:"error,omitempty"`
 	Ignored       []string `json:"ignored,omitempty"` // sorted preferences, then query parameters, then members of the body
-	Beyond        []string `json:"beyond,omitempty"`  // sorted
+	Beyond        []string `json:"beyond,omitempty"`  // HEAD, then query parameters
 
 	size int // see estimate
 }
@@ -432,21 +432,21 @@ func (j *journal) add(e entry) {
 	j.wake()
 }
 
-// after returns the entries whose ids are above id, and the requests that wait, each
+// read returns the entries whose ids are above after, and the requests that wait, each
 // in the order in which they arrived. This is not the order of ids: a request whose
 // client has given up may be recorded after its own retry.
-func (j *journal) after(id int64) ([]entry, []waitingRequest, journalMeta) {
+func (j *journal) read(after int64) (entries []entry, waiting []waitingRequest, meta journalMeta) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	first := sort.Search(len(j.entries), func(i int) bool { return j.entries[i].ID > id })
-	entries := slices.Clone(j.entries[first:])
-	slices.SortStableFunc(entries, func(a, b entry) int { return a.Time.Compare(b.Time.Time) })
-	var waiting []waitingRequest
+	first := sort.Search(len(j.entries), func(i int) bool { return j.entries[i].ID > after })
+	entries = slices.Clone(j.entries[first:])
 	for r := range j.waiting {
 		waiting = append(waiting, waitingRequest{r, secondsSince(r.Time.Time)})
 	}
+	meta = j.meta
+	j.mu.Unlock()
+	slices.SortStableFunc(entries, func(a, b entry) int { return a.Time.Compare(b.Time.Time) })
 	slices.SortFunc(waiting, func(a, b waitingRequest) int { return a.Time.Compare(b.Time.Time) })
-	return entries, waiting, j.meta
+	return entries, waiting, meta
 }
 
 // clear removes all entries. It keeps the list of waiting requests, which have
