@@ -1758,6 +1758,14 @@ func TestRefusedBodies(t *testing.T) {
 		}
 	}
 
+	// A body of 1 MiB is read to its end, and one that goes on is not.
+	for size, left := range map[int]int{1 << 20: 0, 2 << 20: 1<<20 - 65_537} {
+		body := strings.NewReader(strings.Repeat("x", size))
+		r := httptest.NewRequest("POST", "/v1/pets", body)
+		s.service.handler().ServeHTTP(httptest.NewRecorder(), r)
+		equal(t, fmt.Sprint("what is left of ", size, " bytes"), body.Len(), left)
+	}
+
 	// A client that waits with its body is asked for it, and can go on after a refusal.
 	c := s.sendRaw(t, "POST /v1/pets", "Authorization: Bearer x\nExpect: 100-continue\nContent-Length: 2")
 	equal(t, "the status before the body", c.read().status, 100)
