@@ -2126,13 +2126,14 @@ func TestReferenceCommands(t *testing.T) {
 // petstore, and leave none behind. Without a petstore, they say what to do.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	shell := []string{"curl", "mktemp", "mkfifo", "rm", "grep", "cut", "xargs"}
+	shell := []string{"curl", "mktemp", "mkfifo", "rm", "grep", "cut", "xargs", "date"}
 	needs := map[string][]string{"sh": shell, "bash": shell, "zsh": shell, "java": {"javac"}}
 	commands := []string{"bash client.sh", "zsh client.sh"}
 	row := regexp.MustCompile("\\(examples/[^|]*\\| `([^`]*)`")
 	for _, match := range row.FindAllStringSubmatch(readFile(t, "README.md"), -1) {
 		commands = append(commands, match[1])
 	}
+	fourTests := regexp.MustCompile(`# pass 4\n|\b4 passed|ok - 4 tests\n|(ok - .*\n){4}|(?s:--- PASS: .*){4}`)
 	files, _ := filepath.Glob("examples/*[cC]lient*")
 	equal(t, "the number of commands", len(commands), 2+len(files))
 	for _, command := range commands {
@@ -2153,21 +2154,22 @@ func TestExamples(t *testing.T) {
 				defer cancel()
 				cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 				cmd.Dir = dir
-				cmd.Env = append(os.Environ(), "http_proxy=http://127.0.0.1:1", "GOFLAGS=-count=1", childVariable+"=1")
+				cmd.Env = append(os.Environ(), "http_proxy=http://127.0.0.1:1", "GOFLAGS=-count=1 -v", childVariable+"=1")
 				// A petstore has the standard error of the program. As long as one runs, there
 				// is no end of the output.
 				cmd.WaitDelay = patience
 				return cmd.CombinedOutput()
 			}
 			output, err := run()
-			if err == nil || !strings.Contains(string(output), "build petstore first, or change PETSTORE") {
+			if err == nil || !strings.Contains(string(output), "build petstore first, or change ") {
 				t.Errorf("without petstore, got the error %v and this output:\n%s", err, output)
 			}
 			if err := os.Symlink(os.Args[0], filepath.Join(dir, "petstore")); err != nil {
 				t.Fatal(err)
 			}
-			if output, err := run(); err != nil {
-				t.Errorf("got the error %v and this output:\n%s", err, output)
+			output, err = run()
+			if err != nil || !fourTests.Match(output) {
+				t.Errorf("got the error %v and this output, want that of four tests:\n%s", err, output)
 			}
 		})
 	}

@@ -1,89 +1,149 @@
-// A test of a client of petstore, to start from (Java 17 or newer). Copy this file
-// into your own project, put the binary of petstore into the folder in which the
-// test runs, and run "java ClientTest.java". With JUnit, write @Test before
-// createIsRetried, and leave out main.
+// Tests of a client of petstore, to start from (Java 17 or newer). Copy this file into
+// your own project, put the binary of petstore into the folder in which the tests run,
+// and run "java ClientTest.java". With JUnit, import org.junit.jupiter.api.Test, write
+// @Test before each of the four tests, and leave out main.
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
 
 class ClientTest {
-    /** The path of the binary. */
-    static final Path PETSTORE =
-        Path.of(System.getProperty("os.name").startsWith("Windows") ? "petstore.exe" : "petstore").toAbsolutePath();
-
     static final HttpClient http = HttpClient.newHttpClient();
 
-    /** The client under test: put yours in its place. It tries up to four times. */
-    static void createPet(String base, String pet) throws Exception {
+    /**
+     * The client under test: put yours in its place. It tries up to this many times, and
+     * gives up each try after the timeout.
+     */
+    static void createPet(String base, int tries, Duration timeout) throws Exception {
         var request = HttpRequest.newBuilder(URI.create(base + "/pets"))
-            .timeout(Duration.ofSeconds(5)) // for the headers alone
-            .header("Authorization", "Bearer test")
+            .header("Authorization", "Bearer " + Petstore.KEY)
             .header("Content-Type", "application/json")
-            .POST(HttpRequest.BodyPublishers.ofString(pet))
+            .POST(BodyPublishers.ofString("{\"name\":\"Rex\",\"categoryId\":7}"))
             .build();
-        for (int tries = 1; ; tries++) {
+        while (true) {
+            String problem;
+            long retryAfter = 0;
+            // The timeout of the builder would end with the headers.
+            var future = http.sendAsync(request, BodyHandlers.ofString());
             try {
-                var response = http.send(request, BodyHandlers.ofString());
+                var response = future.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
                 if (response.statusCode() < 400) return;
-                throw new IOException(response.statusCode() + " " + response.body());
-            } catch (IOException e) {
-                if (tries == 4) throw e;
+                problem = response.statusCode() + " " + response.body();
+                retryAfter = response.headers().firstValueAsLong("Retry-After").orElse(0);
+            } catch (ExecutionException | TimeoutException e) {
+                future.cancel(true); // or the request would go on
+                problem = e.toString();
             }
+            if (--tries == 0) throw new IOException("createPet: " + problem);
+            Thread.sleep(retryAfter * 1000);
         }
     }
 
-    void createIsRetried() throws Exception {
+    // The first request gets an error, the second a reset connection, and the third no
+    // answer, although its pet is added. So there are two pets.
+    void triesAgain() throws Exception {
         try (var petstore = Petstore.start()) {
-            // The first request gets an error, the second a reset connection, and the
-            // third no answer, although its pet is added. So there are two pets.
-            petstore.admin("PUT", "/__admin/fault?code=503,rst,lost&operation=createPet");
-            createPet(petstore.base(), "{\"name\":\"Rex\",\"categoryId\":7}");
+            petstore.fault("code=503,rst,lost&operation=createPet");
+            try {
+                createPet(petstore.base(), 4, Duration.ofSeconds(5));
+            } finally {
+                equal("the statuses", petstore.statuses(), List.of(503, 0, 0, 201));
+            }
+            equal("the number of pets", petstore.pets(), 2);
+        }
+    }
 
-            // In strings of the journal, quotes have a backslash, so these are its statuses.
-            var statuses = find("\"status\":(\\d+)", petstore.admin("GET", "/__admin/requests"));
-            equal(statuses, List.of("503", "0", "0", "201"));
-            equal(find("(\"id\":)", petstore.admin("GET", "/v1/pets?limit=100")).size(), 2);
+    // Half of the answer arrives, and no more. After 30 seconds, petstore closes the
+    // connection, and the client fails, too. So only the time shows that it gave up.
+    void givesUpInTime() throws Exception {
+        try (var petstore = Petstore.start()) {
+            petstore.fault("code=stall");
+            var begin = System.nanoTime();
+            try {
+                createPet(petstore.base(), 1, Duration.ofSeconds(2));
+                throw new AssertionError("createPet returned, want an exception");
+            } catch (Exception e) {
+                var seconds = (System.nanoTime() - begin) / 1_000_000_000;
+                if (seconds >= 10) throw new AssertionError("createPet gave up after " + seconds + " s, want 2 s", e);
+            }
+            equal("the statuses", petstore.statuses(), List.of(201));
+        }
+    }
+
+    // The first answer is late. The client gives up, and tries again, although its first
+    // pet was added.
+    void triesAgainAfterTimeout() throws Exception {
+        try (var petstore = Petstore.start()) {
+            petstore.reset("[{\"name\":\"Ace\",\"categoryId\":9}]");
+            petstore.fault("answer-delay=10&times=1");
+            try {
+                createPet(petstore.base(), 2, Duration.ofSeconds(2));
+            } finally {
+                equal("the statuses", petstore.statuses(), List.of(0, 201));
+            }
+            equal("the number of pets", petstore.pets(), 3);
+        }
+    }
+
+    // The first answer asks the client to wait for two seconds.
+    void obeysRetryAfter() throws Exception {
+        try (var petstore = Petstore.start()) {
+            petstore.fault("code=503&times=1&retry-after=2");
+            try {
+                createPet(petstore.base(), 2, Duration.ofSeconds(5));
+            } finally {
+                equal("the statuses", petstore.statuses(), List.of(503, 201));
+            }
+            var requests = petstore.requests();
+            var gap = Duration.between(requests.get(0).time(), requests.get(1).time()).toMillis();
+            if (gap < 1900) throw new AssertionError("the second request came after " + gap + " ms, want 2000 ms");
         }
     }
 
     public static void main(String[] args) throws Exception {
-        new ClientTest().createIsRetried();
-        System.out.println("ok - createPet is retried");
+        var tests = new ClientTest();
+        tests.triesAgain();
+        tests.givesUpInTime();
+        tests.triesAgainAfterTimeout();
+        tests.obeysRetryAfter();
+        System.out.println("ok - 4 tests");
+    }
+
+    static void equal(String what, Object got, Object want) {
+        if (!got.equals(want)) throw new AssertionError(what + ": got " + got + ", want " + want);
     }
 
     /** A petstore for one test, with the base URL of its API, such as http://127.0.0.1:54321/v1. */
     record Petstore(Process process, String base) implements AutoCloseable {
+        /** The path of the binary. Windows finds petstore.exe by itself. */
+        static final String PATH = "./petstore";
+
+        /** The key of this run, so that no other petstore can answer. */
+        static final String KEY = UUID.randomUUID().toString();
+
         static Petstore start() throws IOException {
-            if (!Files.isRegularFile(PETSTORE)) {
-                throw new IOException("there is no " + PETSTORE + ": build petstore first, or change PETSTORE");
+            var builder = new ProcessBuilder(PATH, "-addr", "127.0.0.1:0", "-stdin");
+            builder.environment().put("PETSTORE_API_KEY", KEY);
+            builder.redirectError(ProcessBuilder.Redirect.INHERIT); // there petstore says why it cannot start
+            Process process;
+            try {
+                process = builder.start();
+            } catch (IOException e) {
+                throw new IOException(e.getMessage() + ": build petstore first, or change PATH");
             }
-            var builder = new ProcessBuilder(PETSTORE.toString(), "-addr", "127.0.0.1:0", "-stdin");
-            builder.environment().put("PETSTORE_API_KEY", "test");
-            builder.redirectError(ProcessBuilder.Redirect.INHERIT); // petstore reports why it cannot start
-            var process = builder.start();
             var base = process.inputReader().readLine();
             if (base == null) throw new IOException("petstore did not start; standard error says why");
             return new Petstore(process, base);
-        }
-
-        /** Sends a request of the test itself, which is not recorded and to which no fault is applied. */
-        String admin(String method, String path) throws Exception {
-            var request = HttpRequest.newBuilder(URI.create(base).resolve(path))
-                .timeout(Duration.ofSeconds(10))
-                .header("Authorization", "Bearer test")
-                .header("Petstore-Observer", "test")
-                .method(method, HttpRequest.BodyPublishers.noBody())
-                .build();
-            var response = http.send(request, BodyHandlers.ofString());
-            if (response.statusCode() >= 400) throw new IOException(method + " " + path + ": " + response.body());
-            return response.body();
         }
 
         /** Stops petstore by closing its standard input, as happens when this process is killed. */
@@ -91,14 +151,51 @@ class ClientTest {
         public void close() throws IOException {
             process.getOutputStream().close();
         }
-    }
 
-    /** Returns the first group of each match. */
-    static List<String> find(String regex, String text) {
-        return Pattern.compile(regex).matcher(text).results().map(match -> match.group(1)).toList();
-    }
+        /** Replaces the pets, ends the fault, and clears the journal. */
+        void reset(String pets) throws Exception {
+            send("POST", "/__admin/reset", pets);
+        }
 
-    static void equal(Object got, Object want) {
-        if (!got.equals(want)) throw new AssertionError("got " + got + ", want " + want);
+        void fault(String query) throws Exception {
+            send("PUT", "/__admin/fault?" + query, "");
+        }
+
+        /** Returns the number of pets. */
+        int pets() throws Exception {
+            return send("GET", "/v1/pets?limit=100", "").split("\"id\":").length - 1;
+        }
+
+        record Request(int status, Instant time) {}
+
+        /**
+         * Returns the requests of clients in the order in which they arrived. It waits
+         * until none waits: one that was given up is recorded a moment later.
+         */
+        List<Request> requests() throws Exception {
+            var journal = send("GET", "/__admin/requests?waiting=0", "");
+            // Each request has a line. Within strings, quotes have a backslash.
+            return Pattern.compile("\"id\":\\d+,\"time\":\"(.*?)\".*\"status\":(\\d+)").matcher(journal).results()
+                .map(match -> new Request(Integer.parseInt(match.group(2)), Instant.parse(match.group(1))))
+                .toList();
+        }
+
+        /** Returns the statuses of the requests, where 0 is no answer. */
+        List<Integer> statuses() throws Exception {
+            return requests().stream().map(Request::status).toList();
+        }
+
+        /** Sends a request of the test itself, which is not recorded and gets no fault. */
+        String send(String method, String path, String body) throws Exception {
+            var request = HttpRequest.newBuilder(URI.create(base).resolve(path))
+                .timeout(Duration.ofSeconds(40)) // as petstore waits for up to 30
+                .header("Authorization", "Bearer " + KEY)
+                .header("Petstore-Observer", "test")
+                .method(method, BodyPublishers.ofString(body))
+                .build();
+            var response = http.send(request, BodyHandlers.ofString());
+            if (response.statusCode() >= 400) throw new IOException(method + " " + path + ": " + response.body());
+            return response.body();
+        }
     }
 }

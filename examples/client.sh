@@ -1,7 +1,7 @@
 #!/bin/sh
-# A test of a client of petstore, to start from, for dash, bash and zsh, with any
-# curl. Copy this file into your own project, put the binary of petstore beside
-# it, and run "sh client.sh".
+# Tests of a client of petstore, to start from, for dash, bash and zsh, with curl
+# 7.71 or newer. Copy this file into your own project, put the binary of petstore beside it, and run
+# "sh client.sh".
 
 PETSTORE=./petstore # the binary
 [ -f "$PETSTORE" ] || {
@@ -9,10 +9,10 @@ PETSTORE=./petstore # the binary
 	exit 1
 }
 
-# Start petstore. Its standard error is that of this script, and says why it
-# cannot start. It stops when descriptor 3 is closed, which happens when this
+# Start petstore, with a key of this run. Its standard error is that of this script, and
+# says why it cannot start. It stops when descriptor 3 is closed, which happens when this
 # script has ended, also if it is killed.
-export PETSTORE_API_KEY=test no_proxy=127.0.0.1 # which a proxy could not reach
+export PETSTORE_API_KEY="test-$$" no_proxy=127.0.0.1 # which a proxy could not reach
 dir=$(mktemp -d) || exit 1
 mkfifo "$dir/in" "$dir/out"
 "$PETSTORE" -addr 127.0.0.1:0 -stdin <"$dir/in" >"$dir/out" &
@@ -22,32 +22,75 @@ rm -r "$dir"
 [ "$base" ] || exit 1
 auth="Authorization: Bearer $PETSTORE_API_KEY"
 
-# The client under test: put yours in its place. It tries up to four times.
-# Without 3>&-, a program would keep petstore running as long as it runs itself.
-create_pet() {
-	for try in 1 2 3 4; do
-		curl -sf -m 5 -H "$auth" -H 'Content-Type: application/json' -d "$1" "$base/pets" 3>&- && return
-	done
-	return 1
+# create_pet is the client under test: put yours in its place. It tries up to this many
+# times, and gives up each try after this number of seconds. Without 3>&-, a program
+# would keep petstore running as long as it runs itself.
+create_pet() { # tries, seconds
+	curl -sf --retry "$(($1 - 1))" --retry-all-errors --max-time "$2" -H "$auth" \
+		-H 'Content-Type: application/json' -d '{"name":"Rex","categoryId":7}' \
+		"$base/pets" 3>&- >/dev/null
 }
 
-# admin sends a request of the test itself, which is not recorded and to which no
-# fault is applied.
-admin() { # method, path
-	curl -sSf -m 10 -X "$1" -H "$auth" -H 'Petstore-Observer: test' "${base%/v1}$2" 3>&-
+# send sends a request of the test itself, which is not recorded and gets no fault.
+send() { # method, path, options of curl
+	method=$1 target=${base%/v1}$2
+	shift 2
+	curl -sSf -m 40 -X "$method" -H "$auth" -H 'Petstore-Observer: test' "$@" "$target" 3>&-
+}
+
+# reset replaces the pets, ends the fault, and clears the journal.
+reset() { send POST /__admin/reset -d "$1"; }
+
+fault() { send PUT "/__admin/fault?$1" >/dev/null; }
+
+# statuses prints the statuses of the requests in the order in which they arrived, where
+# 0 is no answer. It waits until none waits: one that was given up is recorded a moment
+# later. In strings of the journal, quotes have a backslash.
+statuses() {
+	send GET '/__admin/requests?waiting=0' | grep -o '"status":[0-9]*' | cut -d : -f 2 | xargs
+}
+
+pets() { send GET '/v1/pets?limit=100' | grep -o '"id":' | grep -c .; }
+
+# check compares a result with what is wanted.
+failed=0
+check() { # name, got, want
+	[ "$2" = "$3" ] && echo "ok - $1" && return
+	echo "FAILED - $1: got $2, want $3"
+	failed=1
 }
 
 # The first request gets an error, the second a reset connection, and the third no
 # answer, although its pet is added. So there are two pets.
-admin PUT '/__admin/fault?code=503,rst,lost&operation=createPet' >/dev/null || exit 1
+reset '[]'
+fault 'code=503,rst,lost&operation=createPet'
+create_pet 4 5
+check 'the client tries again' "$(statuses), $(pets) pets" '503 0 0 201, 2 pets'
 
-create_pet '{"name":"Rex","categoryId":7}' >/dev/null
+# Half of the answer arrives, and no more. After 30 seconds, petstore closes the
+# connection, and the client fails, too. So only the time shows that it gave up.
+reset '[]'
+fault 'code=stall'
+begin=$(date +%s)
+create_pet 1 2
+took=$(($(date +%s) - begin))
+[ "$took" -lt 10 ] && took=2 # which is soon enough
+check 'the client gives up in time' "$took s, $(statuses)" '2 s, 201'
 
-# In strings of the journal, quotes have a backslash, so these are its statuses.
-statuses=$(admin GET /__admin/requests | grep -o '"status":[0-9]*' | cut -d : -f 2 | xargs)
-pets=$(admin GET '/v1/pets?limit=100' | grep -o '"id":' | grep -c .)
-if [ "$statuses, $pets" != '503 0 0 201, 2' ]; then
-	echo "FAILED - createPet is retried: the statuses are $statuses, and there are $pets pets"
-	exit 1
-fi
-echo 'ok - createPet is retried'
+# The first answer is late. The client gives up, and tries again, although its first pet
+# was added.
+reset '[{"name":"Ace","categoryId":9}]'
+fault 'answer-delay=10&times=1'
+create_pet 2 2
+check 'the client tries again after a timeout' "$(statuses), $(pets) pets" '0 201, 3 pets'
+
+# The first answer asks the client to wait for two seconds.
+reset '[]'
+fault 'code=503&times=1&retry-after=2'
+begin=$(date +%s)
+create_pet 2 5
+took=$(($(date +%s) - begin))
+[ "$took" -ge 2 ] && took=2 # which is late enough
+check 'the client obeys Retry-After' "$took s, $(statuses)" '2 s, 503 201'
+
+exit "$failed"

@@ -1,104 +1,157 @@
-// Tests of a client of petstore (Node.js 20 or newer). Copy this file into your
-// own project, put the binary of petstore beside it, and run
-// "node --test client.test.mjs" or vitest. With petstore.d.ts, which a command in
-// examples/README.md of petstore makes, NewPet below is typed.
+// Tests of a client of petstore, to start from (Node.js 20 or newer). Copy this file
+// into your own project, put the binary of petstore beside it, and run
+// "node --test client.test.mjs" or vitest.
 // @vitest-environment node
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { statSync } from "node:fs";
+import { randomUUID } from "node:crypto";
 import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-const { test } = await import(process.env.VITEST ? "vitest" : "node:test");
+const { describe, test } = await import(process.env.VITEST ? "vitest" : "node:test");
 
-// The path of the binary.
-const PETSTORE = fileURLToPath(
-  new URL(process.platform === "win32" ? "petstore.exe" : "petstore", import.meta.url),
-);
+// The path of the binary. Windows finds petstore.exe by itself.
+const PETSTORE = fileURLToPath(new URL("petstore", import.meta.url));
 
-/** @typedef {import("./petstore.js").components["schemas"]["NewPet"]} NewPet */
+// The key of this run, so that no other petstore can answer.
+const KEY = randomUUID();
 
-/** @type {NewPet} */
-const rex = { name: "Rex", categoryId: 7 };
-
-// createPet is the client under test: put yours in its place. It tries up to
-// four times, unless a try takes too long.
-async function createPet(base, /** @type {NewPet} */ pet, timeout = 5000) {
-  for (let tries = 1; ; tries++) {
+// createPet is the client under test: put yours in its place. It tries up to this many
+// times, and gives up each try after the timeout, in milliseconds.
+async function createPet(base, { tries, timeout }) {
+  for (;;) {
+    let retryAfter = 0;
     try {
-      return await send("POST", `${base}/pets`, pet, { signal: AbortSignal.timeout(timeout) });
+      const response = await fetch(`${base}/pets`, {
+        method: "POST",
+        headers: { Authorization: `Bearer ${KEY}`, "Content-Type": "application/json" },
+        body: JSON.stringify({ name: "Rex", categoryId: 7 }),
+        signal: AbortSignal.timeout(timeout), // for the whole answer
+      });
+      retryAfter = Number(response.headers.get("Retry-After"));
+      if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+      return await response.json();
     } catch (error) {
-      if (tries === 4 || error.name === "TimeoutError") throw error;
+      tries--;
+      if (tries === 0) throw error;
+      await sleep(retryAfter * 1000);
     }
   }
 }
 
-// The first request gets an error, the second a reset connection, and the third
-// no answer, although its pet is added. So there are two pets.
-testClient("createPet is retried", async (base) => {
-  await admin(base, "PUT", "/__admin/fault?code=503,rst,lost&operation=createPet");
-  await createPet(base, rex);
-  await check(base, [503, 0, 0, 201], 2);
+describe("the client", { concurrency: true, concurrent: true }, () => {
+  // The first request gets an error, the second a reset connection, and the third no
+  // answer, although its pet is added. So there are two pets.
+  testClient("tries again", async (petstore) => {
+    await petstore.fault("code=503,rst,lost&operation=createPet");
+    const [{ reason }] = await Promise.allSettled([createPet(petstore.base, { tries: 4, timeout: 5000 })]);
+    assert.deepEqual(await petstore.statuses(), [503, 0, 0, 201]);
+    assert.ifError(reason);
+    assert.equal((await petstore.pets()).length, 2);
+  });
+
+  // Half of the answer arrives, and no more. After 30 seconds, petstore closes the
+  // connection, and the client fails, too. So only the time shows that it gave up.
+  testClient("gives up in time", async (petstore) => {
+    await petstore.fault("code=stall");
+    const begin = performance.now();
+    await assert.rejects(createPet(petstore.base, { tries: 1, timeout: 2000 }));
+    const seconds = (performance.now() - begin) / 1000;
+    assert(seconds < 10, `createPet gave up after ${seconds.toFixed(1)} s, want 2 s`);
+    assert.deepEqual(await petstore.statuses(), [201]);
+  });
+
+  // The first answer is late. The client gives up, and tries again, although its first
+  // pet was added.
+  testClient("tries again after a timeout", async (petstore) => {
+    await petstore.reset([{ name: "Ace", categoryId: 9 }]);
+    await petstore.fault("answer-delay=10&times=1");
+    const [{ reason }] = await Promise.allSettled([createPet(petstore.base, { tries: 2, timeout: 2000 })]);
+    assert.deepEqual(await petstore.statuses(), [0, 201]);
+    assert.ifError(reason);
+    assert.equal((await petstore.pets()).length, 3);
+  });
+
+  // The first answer asks the client to wait for two seconds.
+  testClient("obeys Retry-After", async (petstore) => {
+    await petstore.fault("code=503&times=1&retry-after=2");
+    const [{ reason }] = await Promise.allSettled([createPet(petstore.base, { tries: 2, timeout: 5000 })]);
+    assert.deepEqual(await petstore.statuses(), [503, 201]);
+    assert.ifError(reason);
+    const [first, second] = (await petstore.requests()).map(({ time }) => Date.parse(time));
+    const seconds = (second - first) / 1000;
+    assert(seconds > 1.9, `the second request came after ${seconds} s, want 2 s`);
+  });
 });
 
-testClient("a client gives up before its pet is added", (base) => giveUp(base, "delay=30", [0], 1));
-
-// A timeout that covers only the headers lets the client wait for 30 seconds.
-testClient("a client gives up on half of the answer", (base) => giveUp(base, "code=stall", [201], 2));
-
-async function giveUp(base, fault, statuses, pets) {
-  await admin(base, "POST", "/__admin/reset", [rex]); // the pets of the test
-  await admin(base, "PUT", `/__admin/fault?${fault}`);
-  await assert.rejects(createPet(base, rex, 1000), { name: "TimeoutError" });
-  // petstore may record a request a moment after its client has left.
-  await admin(base, "GET", "/__admin/requests?total=1");
-  await check(base, statuses, pets);
-}
-
-// testClient runs a test with a petstore of its own, so that tests may run at once.
-// base is the base URL of the API, such as http://127.0.0.1:54321/v1.
+// testClient defines a test with a petstore of its own, so that tests can run at once.
 function testClient(name, run) {
-  test(name, async () => {
-    const isBuilt = statSync(PETSTORE, { throwIfNoEntry: false })?.isFile();
-    assert(isBuilt, `there is no ${PETSTORE}: build petstore first, or change PETSTORE`);
-    const petstore = spawn(PETSTORE, ["-addr", "127.0.0.1:0", "-stdin"], {
-      env: { ...process.env, PETSTORE_API_KEY: "test" },
-      stdio: ["pipe", "pipe", "inherit"], // on standard error, petstore reports why it cannot start
-    });
+  test(name, { timeout: 90_000 }, async () => {
+    const petstore = new Petstore();
     try {
-      const lines = createInterface({ input: petstore.stdout });
-      const { value: base } = await lines[Symbol.asyncIterator]().next();
-      assert(base, "petstore did not start; standard error says why");
-      await run(base);
+      await petstore.start();
+      await run(petstore);
     } finally {
-      petstore.stdin.end(); // petstore stops, as it does when this process is killed
+      petstore.stop();
     }
   });
 }
 
-// check compares the statuses of the answers, and the number of pets. A request is
-// recorded before its answer is sent, so check need not wait.
-async function check(base, statuses, pets) {
-  assert.equal((await admin(base, "GET", "/v1/pets?limit=100")).length, pets);
-  const { requests } = await admin(base, "GET", "/__admin/requests");
-  assert.deepEqual(requests.map((request) => request.status), statuses);
-}
+class Petstore {
+  async start() {
+    this.process = spawn(PETSTORE, ["-addr", "127.0.0.1:0", "-stdin"], {
+      env: { ...process.env, PETSTORE_API_KEY: KEY },
+      stdio: ["pipe", "pipe", "inherit"], // on standard error, petstore says why it cannot start
+    });
+    let problem = "standard error says why";
+    this.process.on("error", ({ message }) => {
+      problem = `${message}: build petstore first, or change PETSTORE`;
+    });
+    const { value } = await createInterface(this.process.stdout)[Symbol.asyncIterator]().next();
+    assert(value, `petstore did not start: ${problem}`);
+    this.base = value; // the base URL of the API, such as http://127.0.0.1:54321/v1
+  }
 
-// admin sends a request of the test itself, which is not recorded and to which no
-// fault is applied.
-function admin(base, method, path, body) {
-  const headers = { "Petstore-Observer": "test" };
-  return send(method, new URL(path, base), body, { headers, signal: AbortSignal.timeout(10_000) });
-}
+  // stop closes standard input, as happens when this process is killed.
+  stop() {
+    this.process.stdin.end();
+  }
 
-async function send(method, url, body, { headers = {}, signal }) {
-  const response = await fetch(url, {
-    method,
-    headers: { Authorization: "Bearer test", "Content-Type": "application/json", ...headers },
-    body: body && JSON.stringify(body),
-    signal,
-  });
-  const answer = await response.text();
-  if (!response.ok) throw new Error(`${method} ${url}: ${response.status} ${answer}`);
-  return answer && JSON.parse(answer);
+  // reset replaces the pets, ends the fault, and clears the journal.
+  reset(pets) {
+    return this.send("POST", "/__admin/reset", pets);
+  }
+
+  fault(query) {
+    return this.send("PUT", `/__admin/fault?${query}`);
+  }
+
+  pets() {
+    return this.send("GET", "/v1/pets?limit=100");
+  }
+
+  // requests returns the requests of clients in the order in which they arrived. It waits
+  // until none waits: one that was given up is recorded a moment later.
+  async requests() {
+    return (await this.send("GET", "/__admin/requests?waiting=0")).requests;
+  }
+
+  // statuses returns the statuses of the requests, where 0 is no answer.
+  async statuses() {
+    return (await this.requests()).map(({ status }) => status);
+  }
+
+  // send sends a request of the test itself, which is not recorded and gets no fault.
+  async send(method, path, body) {
+    const response = await fetch(new URL(path, this.base), {
+      method,
+      headers: { Authorization: `Bearer ${KEY}`, "Petstore-Observer": "test" },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(40_000), // as petstore waits for up to 30 seconds
+    });
+    const answer = await response.text();
+    assert(response.ok, `${method} ${path}: ${response.status} ${answer}`);
+    return answer && JSON.parse(answer);
+  }
 }

@@ -1,86 +1,165 @@
-"""A test of a client of petstore, to start from (Python 3.10 or newer).
+"""Tests of a client of petstore, to start from (Python 3.10 and pytest, or newer).
 
-Copy this file into your own project, put the binary of petstore beside it, and
-run one of these:
-
-    python3 -m unittest test_client.py
-    pytest
+Copy this file into your own project, put the binary of petstore beside it, and run
+"pytest test_client.py". "python3 -m unittest" finds no test in it. With unittest,
+start a Petstore in setUpClass, and reset it in setUp.
 """
+import datetime
 import http.client
 import json
 import os
 import pathlib
+import secrets
 import subprocess
-import unittest
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
-# The path of the binary.
-PETSTORE = pathlib.Path(__file__).with_name("petstore.exe" if os.name == "nt" else "petstore")
+import pytest
+
+# The path of the binary. Windows finds petstore.exe by itself.
+PETSTORE = pathlib.Path(__file__).with_name("petstore")
+
+# The key of this run, so that no other petstore can answer.
+KEY = secrets.token_hex()
 
 # A proxy of the environment could not reach petstore.
 os.environ["no_proxy"] = "127.0.0.1"
 
-REX = {"name": "Rex", "categoryId": 7}
 
+def create_pet(base, tries, timeout):
+    """The client under test: put yours in its place.
 
-def create_pet(base, pet):
-    """The client under test: put yours in its place. It tries up to four times."""
-    request = urllib.request.Request(base + "/pets", json.dumps(pet).encode())
-    request.add_header("Authorization", "Bearer test")
+    It tries up to this many times, and gives up each try after the timeout.
+    """
+    body = json.dumps({"name": "Rex", "categoryId": 7}).encode()
+    request = urllib.request.Request(base + "/pets", body)
+    request.add_header("Authorization", "Bearer " + KEY)
     request.add_header("Content-Type", "application/json")
-    for tries_left in 3, 2, 1, 0:
+    for tries_left in reversed(range(tries)):
         try:
-            with urllib.request.urlopen(request, timeout=5) as response:
+            with urllib.request.urlopen(request, timeout=timeout) as response:  # for each read
                 return json.load(response)
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException) as error:
             if tries_left == 0:
                 raise
+            headers = getattr(error, "headers", {})  # those of the answer, if there is one
+            time.sleep(int(headers.get("Retry-After", 0)))
 
 
-class ClientTest(unittest.TestCase):
-    def setUp(self):
-        self.assertTrue(PETSTORE.is_file(), f"there is no {PETSTORE}: build petstore first, or change PETSTORE")
-        # Standard error is inherited: there petstore says why it cannot start.
-        petstore = subprocess.Popen(
-            [PETSTORE, "-addr", "127.0.0.1:0", "-stdin"],
-            env={**os.environ, "PETSTORE_API_KEY": "test"},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )
-        # petstore stops when its standard input is closed, as when this process is killed.
-        # A forked process would keep it open, so terminate runs, and then communicate.
-        self.addCleanup(petstore.communicate)
-        self.addCleanup(petstore.terminate)
-        self.base = petstore.stdout.readline().rstrip("\n")
-        self.assertTrue(self.base, "petstore did not start; standard error says why")
+def test_tries_again(petstore):
+    # The first request gets an error, the second a reset connection, and the third no
+    # answer, although its pet is added. So there are two pets.
+    petstore.fault("code=503,rst,lost&operation=createPet")
+    try:
+        create_pet(petstore.base, tries=4, timeout=5)
+    finally:
+        assert petstore.statuses() == [503, 0, 0, 201]
+    assert len(petstore.pets()) == 2
 
-    def admin(self, method, path):
-        """Sends a request of the test itself.
 
-        It is not recorded, and no fault is applied to it.
+def test_gives_up_in_time(petstore):
+    # Half of the answer arrives, and no more. After 30 seconds, petstore closes the
+    # connection, and the client fails, too. So only the time shows that it gave up.
+    petstore.fault("code=stall")
+    begin = time.monotonic()
+    with pytest.raises(Exception):
+        create_pet(petstore.base, tries=1, timeout=2)
+    took = time.monotonic() - begin
+    assert took < 10, f"create_pet gave up after {took:.1f} s, want 2 s"
+    assert petstore.statuses() == [201]
+
+
+def test_tries_again_after_timeout(petstore):
+    # The first answer is late. The client gives up, and tries again, although its first
+    # pet was added.
+    petstore.reset([{"name": "Ace", "categoryId": 9}])
+    petstore.fault("answer-delay=10&times=1")
+    try:
+        create_pet(petstore.base, tries=2, timeout=2)
+    finally:
+        assert petstore.statuses() == [0, 201]
+    assert len(petstore.pets()) == 3
+
+
+def test_obeys_retry_after(petstore):
+    # The first answer asks the client to wait for two seconds.
+    petstore.fault("code=503&times=1&retry-after=2")
+    try:
+        create_pet(petstore.base, tries=2, timeout=5)
+    finally:
+        assert petstore.statuses() == [503, 201]
+    first, second = (datetime.datetime.fromisoformat(r["time"].rstrip("Z")) for r in petstore.requests())
+    gap = (second - first).total_seconds()
+    assert gap > 1.9, f"the second request came after {gap} s, want 2 s"
+
+
+@pytest.fixture(scope="session")
+def process():
+    process = Petstore()
+    yield process
+    process.stop()
+
+
+@pytest.fixture
+def petstore(process):
+    """A petstore without pets, without a fault and with an empty journal."""
+    process.reset([])
+    return process
+
+
+class Petstore:
+    """A petstore process."""
+
+    def __init__(self):
+        try:
+            self.process = subprocess.Popen(
+                [PETSTORE, "-addr", "127.0.0.1:0", "-stdin", "-log"],  # pytest shows the log if a test fails
+                env={**os.environ, "PETSTORE_API_KEY": KEY},
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )
+        except OSError as error:
+            raise RuntimeError(f"{error}: build petstore first, or change PETSTORE") from None
+        # The base URL of the API, such as http://127.0.0.1:54321/v1.
+        self.base = self.process.stdout.readline().strip()
+        if not self.base:
+            raise RuntimeError("petstore did not start; standard error says why")
+
+    def stop(self):
+        """Stops petstore, as also happens when this process is killed."""
+        self.process.terminate()  # a forked process may keep the standard input open
+        self.process.communicate()
+
+    def reset(self, pets):
+        """Replaces the pets, ends the fault, and clears the journal."""
+        self.send("POST", "/__admin/reset", pets)
+
+    def fault(self, query):
+        self.send("PUT", "/__admin/fault?" + query)
+
+    def pets(self):
+        return self.send("GET", "/v1/pets?limit=100")
+
+    def requests(self):
+        """Returns the requests of clients in the order in which they arrived.
+
+        It waits until none waits: one that was given up is recorded a moment later.
         """
-        request = urllib.request.Request(urllib.parse.urljoin(self.base, path), method=method)
-        request.add_header("Authorization", "Bearer test")
+        return self.send("GET", "/__admin/requests?waiting=0")["requests"]
+
+    def statuses(self):
+        """Returns the statuses of the requests, where 0 is no answer."""
+        return [request["status"] for request in self.requests()]
+
+    def send(self, method, path, body=None):
+        """Sends a request of the test itself, which is not recorded and gets no fault."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(urllib.parse.urljoin(self.base, path), data, method=method)
+        request.add_header("Authorization", "Bearer " + KEY)
         request.add_header("Petstore-Observer", "test")
         try:
-            with urllib.request.urlopen(request, timeout=10) as response:
+            with urllib.request.urlopen(request, timeout=40) as response:  # as petstore waits for up to 30
                 return json.loads(response.read() or "null")  # a 204 has no body
         except urllib.error.HTTPError as error:
-            self.fail(f"{method} {path}: {error.read().decode()}")
-
-    def test_create_is_retried(self):
-        # The first request gets an error, the second a reset connection, and the
-        # third no answer, although its pet is added. So there are two pets.
-        self.admin("PUT", "/__admin/fault?code=503,rst,lost&operation=createPet")
-
-        create_pet(self.base, REX)
-
-        requests = self.admin("GET", "/__admin/requests")["requests"]
-        self.assertEqual([request["status"] for request in requests], [503, 0, 0, 201])
-        self.assertEqual([json.loads(request["body"]) for request in requests], [REX] * 4)
-        self.assertEqual(len(self.admin("GET", "/v1/pets?limit=100")), 2)
-
-
-if __name__ == "__main__":
-    unittest.main()
+            raise RuntimeError(f"{method} {path}: {error.read().decode()}") from None
