@@ -863,6 +863,13 @@ func TestDelays(t *testing.T) {
 // of a shorter body. The half of a stall is sent at once, and nothing more.
 func TestPieces(t *testing.T) {
 	t.Parallel()
+	t.Run("drip over HTTP", func(t *testing.T) {
+		t.Parallel()
+		s := start(t)
+		s.setFault(t, "code=drip")
+		s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
+		s.wantFault(t, `{"code":"drip","matched":1,"applied":1,"held":0}`)
+	})
 	for name, tt := range map[string]struct {
 		method, code string
 		pets         []string
