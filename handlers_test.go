@@ -867,7 +867,8 @@ func TestPieces(t *testing.T) {
 		t.Parallel()
 		s := start(t)
 		s.setFault(t, "code=drip")
-		s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
+		c := s.sendRaw(t, "GET /v1/pets", "X: y") // which stays open
+		c.read().want(t, 200, "[]")
 		s.wantFault(t, `{"code":"drip","matched":1,"applied":1,"held":0}`)
 	})
 	for name, tt := range map[string]struct {
