@@ -1426,7 +1426,7 @@ func TestJournalWaiting(t *testing.T) {
 	slow := s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
 	s.waitWaiting(t, "GET /v1/pets listPets", "GET /v1/pets listPets")
 	_, waiting, _ := s.readJournal(t, "?waiting=2")
-	equal(t, "the number of those that wait", len(waiting), 2)
+	equal(t, "the number of waiting requests", len(waiting), 2)
 
 	one, none, both := s.watch(t, "?waiting=1"), s.watch(t, "?waiting=0"), s.watch(t, "?waiting=0&total=3")
 	late.leave()
