@@ -300,7 +300,7 @@ func parseFault(given *arguments, code string) fault {
 	return f
 }
 
-// parseCode returns what a code does. The status is 0 if the code is not one.
+// parseCode returns what a code does. The status is 0 for a word, such as lost.
 func parseCode(code string) (status int, respond func(*exchange) answer, err error) {
 	var words []string
 	for _, known := range faultCodes {
@@ -339,8 +339,8 @@ type standingFaultState struct {
 }
 
 // parseStandingFault parses the parameters of PUT /__admin/fault. It returns the state
-// of the new fault, and a fault for each of its codes. The fault may be for one of these
-// operations.
+// of the new fault, and a fault for each of its codes. The operations are the values
+// that the parameter operation may have.
 func parseStandingFault(given *arguments, operations []string) (state standingFaultState, faults []fault, err error) {
 	if !asksForFault(given) {
 		return state, nil, badRequest(codeInvalidParameter,
@@ -495,7 +495,7 @@ func stall(x *exchange, body []byte) {
 // drip sends the body in dripPieces pieces, one every dripInterval. Once the client has
 // left, or the fault, the world or the process has ended, hold returns at once.
 func drip(x *exchange, body []byte) {
-	pieces := min(dripPieces, len(body)) // so that no piece is empty
+	pieces := min(dripPieces, len(body)) // so that a piece follows each pause
 	for i := range pieces {
 		if i > 0 {
 			x.hold(dripInterval)

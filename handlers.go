@@ -195,13 +195,14 @@ const misplacedAdmin = "/v1/__admin"
 
 // answer is the answer to a request.
 type answer struct {
-	status      int         // 0 if no answer is sent, but the connection closed
+	status      int         // 0 if the connection is closed without an answer
 	header      http.Header // besides those that handle adds; nil for most
 	contentType string
 	body        []byte // must not be modified
 	problem     string // for the journal and the log: the message of an Error, or that the client left
-	// sendBody is called in place of writing the body at once, unless it is nil. It is
-	// called with a nil body if none may be sent: to a HEAD, and without a status.
+	// sendBody sends the body, or does something else, such as a reset. If it is nil, the
+	// body is written at once. Its argument is nil if no body may be sent: for a HEAD, and
+	// if the status is 0.
 	sendBody func(x *exchange, body []byte)
 }
 
@@ -360,13 +361,13 @@ func (x *exchange) readBody() error {
 
 const (
 	maxBody      = 64 << 10 // bytes
-	maxDiscarded = 1 << 20  // bytes of a larger body that are read before it is refused
+	maxDiscarded = 1 << 20  // bytes that are then read of a larger body
 )
 
 // sleep blocks for d, or until one of these happens: released is closed, the world of
 // the request is replaced, the process is to end, or net/http notices that the client
-// has left, which is that it has closed the connection or its sending half. It returns
-// errClientLeft if the client has left, and nil otherwise. A nil released is never closed.
+// has closed the connection or its sending half. In the last case, the client has left:
+// sleep then returns errClientLeft, and otherwise nil. A nil released is never closed.
 func (x *exchange) sleep(d time.Duration, released <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -383,8 +384,7 @@ func (x *exchange) sleep(d time.Duration, released <-chan struct{}) error {
 	return nil
 }
 
-// parseParameters parses the query, in which a parameter of the route may be given
-// once.
+// parseParameters parses the query. A parameter of the route may be given at most once.
 func (x *exchange) parseParameters() error {
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
 	if err != nil {
@@ -453,9 +453,8 @@ func listPets(x *exchange) (answer, error) {
 	return a, nil
 }
 
-// nextPage returns the Link to the page after the pet with this id. It has the
-// parameters of this page, which are valid and so need no escaping, but not the
-// unknown ones.
+// nextPage returns the Link to the page after the pet with this id. It has the known
+// parameters of this page. They are valid, so they need no escaping.
 func nextPage(x *exchange, id int64) string {
 	link := "<" + x.r.URL.EscapedPath() + "?"
 	for _, name := range x.route.parameters {

@@ -27,6 +27,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -335,8 +336,8 @@ func TestKey(t *testing.T) {
 	s.do(t, "GET /v1/pets", "", right, right).wantError(t, 401, "unauthorized", "one header")
 }
 
-// Everything under /v1 and /__admin but OPTIONS needs the key, before anything else
-// is looked at. Other paths do not.
+// Everything under /v1 and /__admin but OPTIONS needs the key. It is checked once the
+// body has been read, and before anything else. Other paths do not need it.
 func TestKeyIsNeeded(t *testing.T) {
 	s := start(t)
 	for _, request := range []string{
@@ -863,6 +864,18 @@ func TestDelays(t *testing.T) {
 // of a shorter body. The half of a stall is sent at once, and nothing more.
 func TestPieces(t *testing.T) {
 	t.Parallel()
+	t.Run("stall over HTTP", func(t *testing.T) { // which sends its half before it waits
+		t.Parallel()
+		want := half(array(rex) + "\n")
+		c := start(t, newRex).sendRaw(t, "GET /v1/pets", "Prefer: code=stall")
+		resp, err := http.ReadResponse(c.in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(want))
+		io.ReadFull(resp.Body, got)
+		equal(t, "the half that comes at once", string(got), want)
+	})
 	t.Run("drip over HTTP", func(t *testing.T) {
 		t.Parallel()
 		s := start(t)
@@ -926,7 +939,7 @@ func (w *pieceRecorder) Flush() {
 }
 
 // A client that leaves during a delay has added no pet. One that leaves during an
-// answer-delay, a stall or a drip has, and ends that.
+// answer-delay, a stall or a drip has added one, and the wait ends.
 func TestClientLeaves(t *testing.T) {
 	for _, tt := range []struct {
 		fault  string
@@ -1287,6 +1300,27 @@ func TestJournalOrder(t *testing.T) {
 		ids = append(ids, e.ID)
 	}
 	equal(t, "the ids", ids, want)
+
+	// The entries and the total are of one moment, even while requests are recorded.
+	j = newJournal()
+	j.add(entry{sentRequest: &sentRequest{}})
+	var ended atomic.Bool
+	concurrently(2, func(i int) {
+		if i == 0 {
+			for !ended.Load() {
+				j.add(entry{sentRequest: &sentRequest{}})
+			}
+			return
+		}
+		defer ended.Store(true)
+		for range 2000 {
+			entries, _, meta := j.read(0)
+			if last := entries[len(entries)-1].ID; last != meta.Total {
+				t.Errorf("total: got %d, want the largest id, %d", meta.Total, last)
+				return
+			}
+		}
+	})
 }
 
 // The journal has what clients sent, and not what the page or a test does to
@@ -1467,7 +1501,8 @@ func TestJournalWaitEnds(t *testing.T) {
 	})
 }
 
-// watch asks for the journal, and returns when the service waits for a change of it.
+// watch asks for the journal, and returns when the service waits for a change of it. If
+// other clients wait already, it may return before that.
 func (s *server) watch(t testing.TB, query string) pending {
 	t.Helper()
 	j := s.service.current.Load().journal
@@ -1711,7 +1746,7 @@ func TestRawHTTP(t *testing.T) {
 		{"too large headers", get + "X: " + strings.Repeat("x", 65_536) + "\n\n", "431", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			// The time to read a request does not end a connection.
+			// ReadTimeout, which is shorter than patience, must not end a connection.
 			s := startWith(t, seedOf(t), func(_ *server, srv *http.Server) { srv.ReadTimeout = time.Hour })
 			c := s.dial(t)
 			c.write(tt.send)
@@ -1730,8 +1765,9 @@ func TestRawHTTP(t *testing.T) {
 			}
 			c.write(get + last) // has no answer: the connection is closed, or this is a part of the body
 			c.CloseWrite()      // or net/http waits for the rest of a body that was refused
-			if rest, _ := io.ReadAll(c.in); len(rest) > 0 {
-				t.Errorf("after the answers: got %.300q, want the end", rest)
+			rest, err := io.ReadAll(c.in)
+			if len(rest) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("after the answers: got %.300q and the error %v, want the end", rest, err)
 			}
 			list := s.do(t, "GET /v1/pets", "").body
 			equal(t, "a pet was added", list != "[]\n", strings.HasSuffix(tt.want, "201"))
@@ -1791,8 +1827,8 @@ func TestSlowBody(t *testing.T) {
 	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"held":0}`)
 }
 
-// The server has time-outs, of which that for an answer is longer than the time for a
-// body, two delays and a drip together. What net/http reports goes into the log.
+// The server has timeouts. The one for an answer is longer than the time for a body,
+// two delays and a drip together. What net/http reports goes into the log.
 func TestServer(t *testing.T) {
 	startWith(t, seedOf(t), func(s *server, srv *http.Server) {
 		equal(t, "ReadHeaderTimeout", srv.ReadHeaderTimeout, 5*time.Second)
@@ -2801,7 +2837,10 @@ func TestLong(t *testing.T) {
 	begin := time.Now()
 	c := program(t).sendRaw(t, "GET /v1/pets", "Prefer: code=stall")
 	c.SetDeadline(begin.Add(2 * time.Minute))
-	equal(t, "status", c.read().status, 200)
+	r := c.read()
+	equal(t, "status", r.status, 200)
+	equal(t, "body", r.body, half("[]\n"))
+	equal(t, "the body is cut", errors.Is(r.err, io.ErrUnexpectedEOF), true)
 	if took := time.Since(begin); took < 30*time.Second || took > time.Minute {
 		t.Errorf("it took %v, want 30 s", took)
 	}

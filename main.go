@@ -121,7 +121,8 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	return serveUntil(ctx, ln, newService(key, seed, ctx.Done(), log), stdout)
 }
 
-// newLog returns a log for what goes wrong and, if it has requests, for these, too.
+// newLog returns a log of what goes wrong. With hasRequests, it also has the requests
+// and the address of the page.
 func newLog(w io.Writer, hasRequests bool) *slog.Logger {
 	level := slog.LevelWarn
 	if hasRequests {
@@ -220,7 +221,8 @@ func rootURL(addr net.Addr) string {
 }
 
 // serveUntil serves s on ln, and prints its base URL. It returns nil once ctx is
-// done and the requests in flight have been answered, or their time is up.
+// done and the requests in flight have been answered, or their time is up. If it cannot
+// serve, or cannot print, it returns the error.
 func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writer) error {
 	srv := newServer(ctx, s)
 	defer srv.Close()
@@ -243,8 +245,8 @@ func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writ
 	return nil
 }
 
-// newServer returns an HTTP server for s, with timeouts for slow clients. Shutdown must
-// be called after ctx is done, which closes the spare connections.
+// newServer returns an HTTP server for s, with timeouts for slow clients. When ctx is
+// done, the spare connections are closed. Shutdown must be called after that.
 func newServer(ctx context.Context, s *service) *http.Server {
 	const readTimeout = 15 * time.Second // for the headers and the body
 	srv := &http.Server{

@@ -59,15 +59,15 @@ type Pet struct {
 	NewPet
 }
 
-// object is a JSON object that is being parsed. The methods that parse a member
-// remove it, so that the unknown members are left, and keep the first error.
+// object is a JSON object that is being parsed. A method that parses a member removes
+// it, so only the unknown members are left in the end. The first error is kept.
 type object struct {
 	members map[string]json.RawMessage
 	firstError
 }
 
 // parseObject parses the JSON object of a pet. The last of several members with the
-// same name wins, as in encoding/json. The name is that of the text in error messages.
+// same name wins, as in encoding/json. Error messages call the text by this name.
 func parseObject(name string, text []byte) (*object, error) {
 	if !utf8.Valid(text) {
 		return nil, badRequest(codeInvalidBody, name+" is not valid UTF-8")
@@ -131,8 +131,8 @@ func parsePet(o *object) NewPet {
 	return p
 }
 
-// parseJSON parses text into v. The name is that of the text in error messages, which
-// also say which JSON is allowed.
+// parseJSON parses text into v. Error messages call the text by this name, and say
+// which JSON is allowed.
 func parseJSON(name string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
 	trimmed := bytes.TrimSpace(text)
@@ -325,10 +325,10 @@ type entry struct {
 	*sentRequest
 	Status        int      `json:"status"`
 	Seconds       float64  `json:"seconds"`
-	AnswerHeaders headers  `json:"answerHeaders,omitempty"` // those that the service has set
+	AnswerHeaders headers  `json:"answerHeaders,omitempty"` // without most of those that net/http adds
 	Answer        string   `json:"answer"`                  // up to maxAnswer bytes
 	Error         string   `json:"error,omitempty"`
-	Ignored       []string `json:"ignored,omitempty"` // sorted preferences, then query parameters, then members of the body
+	Ignored       []string `json:"ignored,omitempty"` // preferences, query parameters, members of the body; each sorted
 	Beyond        []string `json:"beyond,omitempty"`  // HEAD, then query parameters
 
 	size int // see estimate
