@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -33,12 +32,12 @@ type Error struct {
 
 func (e Error) Error() string { return e.Message }
 
-// with returns a copy of e whose response has one more header.
+// with adds a header to the response of e, and returns e.
 func (e Error) with(name, value string) Error {
-	header := http.Header{}
-	maps.Copy(header, e.header)
-	header.Set(name, value)
-	e.header = header
+	if e.header == nil {
+		e.header = http.Header{}
+	}
+	e.header.Set(name, value)
 	return e
 }
 
