@@ -32,7 +32,8 @@ type Error struct {
 
 func (e Error) Error() string { return e.Message }
 
-// with adds a header to the response of e, and returns e.
+// with returns e with one more header of its response. The caller must use the result
+// in place of e, which may or may not have the header.
 func (e Error) with(name, value string) Error {
 	if e.header == nil {
 		e.header = http.Header{}

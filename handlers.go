@@ -201,8 +201,8 @@ type answer struct {
 	body        []byte // must not be modified
 	problem     string // for the journal and the log: the message of an Error, or that the client left
 	// sendBody sends the body, or does something else, such as a reset. If it is nil, the
-	// body is written at once. Its argument is nil if no body may be sent: for a HEAD, and
-	// if the status is 0.
+	// body is written at once. The argument body is nil for a HEAD, and if the status is 0,
+	// as no body may be sent then.
 	sendBody func(x *exchange, body []byte)
 }
 
@@ -361,13 +361,14 @@ func (x *exchange) readBody() error {
 
 const (
 	maxBody      = 64 << 10 // bytes
-	maxDiscarded = 1 << 20  // bytes that are then read of a larger body
+	maxDiscarded = 1 << 20  // bytes of a larger body that are read and dropped after the first maxBody
 )
 
 // sleep blocks for d, or until one of these happens: released is closed, the world of
 // the request is replaced, the process is to end, or net/http notices that the client
-// has closed the connection or its sending half. In the last case, the client has left:
-// sleep then returns errClientLeft, and otherwise nil. A nil released is never closed.
+// has closed the connection or its sending half, or that a write has failed. The last
+// two count as the client having left: sleep then returns errClientLeft, and otherwise
+// nil. A nil released is never closed.
 func (x *exchange) sleep(d time.Duration, released <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -454,7 +455,8 @@ func listPets(x *exchange) (answer, error) {
 }
 
 // nextPage returns the Link to the page after the pet with this id. It has the known
-// parameters of this page. They are valid, so they need no escaping.
+// parameters of this page, with this id as after. They are valid, so they need no
+// escaping.
 func nextPage(x *exchange, id int64) string {
 	link := "<" + x.r.URL.EscapedPath() + "?"
 	for _, name := range x.route.parameters {

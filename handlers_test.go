@@ -1749,7 +1749,7 @@ func TestRawHTTP(t *testing.T) {
 		{"too large headers", get + "X: " + strings.Repeat("x", 65_536) + "\n\n", "431", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			// ReadTimeout, which is shorter than patience, must not end a connection.
+			// The usual ReadTimeout is shorter than patience, and could end a connection.
 			s := startWith(t, seedOf(t), func(_ *server, srv *http.Server) { srv.ReadTimeout = time.Hour })
 			c := s.dial(t)
 			c.write(tt.send)

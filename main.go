@@ -246,7 +246,8 @@ func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writ
 }
 
 // newServer returns an HTTP server for s, with timeouts for slow clients. When ctx is
-// done, the spare connections are closed. Shutdown must be called after that.
+// done, it closes the connections that have sent no request yet. Shutdown must be called
+// only once ctx is done.
 func newServer(ctx context.Context, s *service) *http.Server {
 	const readTimeout = 15 * time.Second // for the headers and the body
 	srv := &http.Server{

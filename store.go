@@ -67,7 +67,8 @@ type object struct {
 }
 
 // parseObject parses the JSON object of a pet. The last of several members with the
-// same name wins, as in encoding/json. Error messages call the text by this name.
+// same name wins, as in encoding/json. Error messages call the text name,
+// such as "the body".
 func parseObject(name string, text []byte) (*object, error) {
 	if !utf8.Valid(text) {
 		return nil, badRequest(codeInvalidBody, name+" is not valid UTF-8")
@@ -131,8 +132,8 @@ func parsePet(o *object) NewPet {
 	return p
 }
 
-// parseJSON parses text into v. Error messages call the text by this name, and say
-// which JSON is allowed.
+// parseJSON parses text into v. Error messages call the text name, such as "the body".
+// They also say which JSON is allowed.
 func parseJSON(name string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
 	trimmed := bytes.TrimSpace(text)
