@@ -2073,7 +2073,7 @@ func TestReadme(t *testing.T) {
 			if len(got) != len(want)+1 {
 				t.Fatalf("got the output of %d commands, want %d: %v\n%s", len(got)-1, len(want), err, output)
 			}
-			varying := regexp.MustCompile(`"time": "[^"]+"|"seconds": [0-9.]+|127\.0\.0\.1:\d+|curl/[0-9.]+|\r`)
+			varying := regexp.MustCompile(`time: "[^"]+"|seconds: [0-9.]+|127\.0\.0\.1:\d+|curl/[0-9.]+|\r`)
 			clean := func(text string) string { return varying.ReplaceAllString(strings.TrimSpace(text), "") }
 			for i := range want {
 				equal(t, "$ "+commands[i], clean(got[i]), clean(want[i]))

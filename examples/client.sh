@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tests of a client of petstore, to start from, for dash, bash and zsh, with curl
-# 7.71 or newer. Copy this file into your own project, put the binary of petstore beside it, and run
-# "sh client.sh".
+# Tests of a client of petstore, to start from, for dash, bash and zsh, with curl 7.71 or
+# newer. Copy this file into your own project, put the binary of petstore beside it, and
+# run "sh client.sh".
 
 PETSTORE=./petstore # the binary
 [ -f "$PETSTORE" ] || {
