@@ -11,6 +11,7 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -54,12 +55,10 @@ class ClientTest {
     void triesAgain() throws Exception {
         try (var petstore = Petstore.start()) {
             petstore.fault("code=503,rst,lost&operation=createPet");
-            try {
-                createPet(petstore.base(), 4, Duration.ofSeconds(5));
-            } finally {
-                equal("the statuses", petstore.statuses(), List.of(503, 0, 0, 201));
-            }
-            equal("the number of pets", petstore.pets(), 2);
+            var problem = problemOf(petstore.base(), 4, 5);
+            equal("the statuses", petstore.statuses(), List.of(503, 0, 0, 201), problem);
+            equal("the exception", problem, null, problem);
+            equal("the number of pets", petstore.pets(), 2, null);
         }
     }
 
@@ -69,14 +68,11 @@ class ClientTest {
         try (var petstore = Petstore.start()) {
             petstore.fault("code=stall");
             var begin = System.nanoTime();
-            try {
-                createPet(petstore.base(), 1, Duration.ofSeconds(2));
-                throw new AssertionError("createPet returned, want an exception");
-            } catch (Exception e) {
-                var seconds = (System.nanoTime() - begin) / 1_000_000_000;
-                if (seconds >= 10) throw new AssertionError("createPet gave up after " + seconds + " s, want 2 s", e);
-            }
-            equal("the statuses", petstore.statuses(), List.of(201));
+            var problem = problemOf(petstore.base(), 1, 2);
+            var seconds = (System.nanoTime() - begin) / 1_000_000_000;
+            if (seconds >= 10) throw new AssertionError("createPet gave up after " + seconds + " s, want 2 s", problem);
+            if (problem == null) throw new AssertionError("createPet returned, want an exception");
+            equal("the statuses", petstore.statuses(), List.of(201), problem);
         }
     }
 
@@ -86,12 +82,10 @@ class ClientTest {
         try (var petstore = Petstore.start()) {
             petstore.reset("[{\"name\":\"Ace\",\"categoryId\":9}]");
             petstore.fault("answer-delay=10&times=1");
-            try {
-                createPet(petstore.base(), 2, Duration.ofSeconds(2));
-            } finally {
-                equal("the statuses", petstore.statuses(), List.of(0, 201));
-            }
-            equal("the number of pets", petstore.pets(), 3);
+            var problem = problemOf(petstore.base(), 2, 2);
+            equal("the statuses", petstore.statuses(), List.of(0, 201), problem);
+            equal("the exception", problem, null, problem);
+            equal("the number of pets", petstore.pets(), 3, null);
         }
     }
 
@@ -99,11 +93,9 @@ class ClientTest {
     void obeysRetryAfter() throws Exception {
         try (var petstore = Petstore.start()) {
             petstore.fault("code=503&times=1&retry-after=2");
-            try {
-                createPet(petstore.base(), 2, Duration.ofSeconds(5));
-            } finally {
-                equal("the statuses", petstore.statuses(), List.of(503, 201));
-            }
+            var problem = problemOf(petstore.base(), 2, 5);
+            equal("the statuses", petstore.statuses(), List.of(503, 201), problem);
+            equal("the exception", problem, null, problem);
             var requests = petstore.requests();
             var gap = Duration.between(requests.get(0).time(), requests.get(1).time()).toMillis();
             if (gap < 1900) throw new AssertionError("the second request came after " + gap + " ms, want 2000 ms");
@@ -119,8 +111,18 @@ class ClientTest {
         System.out.println("ok - 4 tests");
     }
 
-    static void equal(String what, Object got, Object want) {
-        if (!got.equals(want)) throw new AssertionError(what + ": got " + got + ", want " + want);
+    /** Calls the client, and returns the exception that it throws, or null. */
+    static Exception problemOf(String base, int tries, int seconds) {
+        try {
+            createPet(base, tries, Duration.ofSeconds(seconds));
+            return null;
+        } catch (Exception e) {
+            return e;
+        }
+    }
+
+    static void equal(String what, Object got, Object want, Exception cause) {
+        if (!Objects.equals(got, want)) throw new AssertionError(what + ": got " + got + ", want " + want, cause);
     }
 
     /** A petstore for one test, with the base URL of its API, such as http://127.0.0.1:54321/v1. */

@@ -1,7 +1,7 @@
 // Tests of a client of petstore, to start from (Go 1.22 or newer). Copy this file into
-// the folder of your package, change its package line to yours, put the binary of
-// petstore beside it, and run "go test".
-package client
+// the folder of your package, change its package line to that of your tests, such as
+// yours_test, put the binary of petstore beside it, and run "go test".
+package client_test
 
 import (
 	"encoding/json"
