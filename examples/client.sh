@@ -12,7 +12,7 @@ PETSTORE=./petstore # the binary
 # Start petstore, with a key of this run. Its standard error is that of this script, and
 # says why it cannot start. It stops when descriptor 3 is closed, which happens when this
 # script has ended, also if it is killed.
-export PETSTORE_API_KEY="test-$$" no_proxy=127.0.0.1 # which a proxy could not reach
+export PETSTORE_API_KEY="test-$$" no_proxy="127.0.0.1,$no_proxy" # a proxy could not reach it
 dir=$(mktemp -d) || exit 1
 mkfifo "$dir/in" "$dir/out"
 "$PETSTORE" -addr 127.0.0.1:0 -stdin <"$dir/in" >"$dir/out" &
