@@ -2186,7 +2186,7 @@ func TestRecipes(t *testing.T) {
 // petstore, and leave none behind. Without a petstore, they say what to do.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	shell := []string{"curl", "mktemp", "mkfifo", "rm", "grep", "cut", "xargs", "date"}
+	shell := []string{"curl", "mktemp", "mkfifo", "rm", "grep", "cut", "tr", "xargs", "awk", "date", "cat"}
 	needs := map[string][]string{"sh": shell, "bash": shell, "zsh": shell, "java": {"javac"}}
 	commands := []string{"bash client.sh", "zsh client.sh"}
 	row := regexp.MustCompile("\\(examples/[^|\n]*\\| `([^`]*)`")
