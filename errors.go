@@ -492,13 +492,14 @@ func stall(x *exchange, body []byte) {
 	x.hold(maxWait)
 }
 
-// drip sends the body in dripPieces pieces, one every dripInterval. Once the client has
-// left, or the fault, the world or the process has ended, hold returns at once.
+// drip sends the body in dripPieces pieces, one every dripInterval. Once the fault, the
+// world or the process has ended, hold returns at once, and the rest is sent. To a client
+// that has left, no more is sent: it may still be reading, and take the rest as on time.
 func drip(x *exchange, body []byte) {
 	pieces := min(dripPieces, len(body)) // so that a piece follows each pause
 	for i := range pieces {
-		if i > 0 {
-			x.hold(dripInterval)
+		if i > 0 && x.hold(dripInterval) != nil {
+			return
 		}
 		x.writeNow(body[len(body)*i/pieces : len(body)*(i+1)/pieces])
 	}

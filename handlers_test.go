@@ -889,18 +889,20 @@ func TestPieces(t *testing.T) {
 		pets         []string
 		sent         string
 		pieces       int
+		leave        bool // after the first piece
 	}{
-		"drip of no pets":     {"GET", "drip", nil, "[]\n", 3},
-		"drip of one pet":     {"GET", "drip", []string{newRex}, array(rex) + "\n", 10},
-		"drip without a body": {"HEAD", "drip", []string{newRex}, "", 0},
-		"stall":               {"GET", "stall", []string{newRex}, half(array(rex) + "\n"), 1},
+		"drip of no pets":     {"GET", "drip", nil, "[]\n", 3, false},
+		"drip of one pet":     {"GET", "drip", []string{newRex}, array(rex) + "\n", 10, false},
+		"drip without a body": {"HEAD", "drip", []string{newRex}, "", 0, false},
+		"drip that is left":   {"GET", "drip", nil, "[", 1, true},
+		"stall":               {"GET", "stall", []string{newRex}, half(array(rex) + "\n"), 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, leave := context.WithCancel(context.Background())
 			defer leave()
 			w := &pieceRecorder{ResponseRecorder: httptest.NewRecorder()}
-			if tt.code == "stall" {
+			if tt.leave {
 				w.leave = leave
 			}
 			r := newRequest(tt.method, "/v1/pets", "").WithContext(ctx)
