@@ -66,7 +66,7 @@ class ClientTest {
     // Java 25, the timeout of HttpRequest.Builder is for the headers alone.
     void givesUpInTime() throws Exception {
         try (var petstore = Petstore.start()) {
-            petstore.fault("code=stall");
+            petstore.fault("code=stall&times=1");
             var begin = System.nanoTime();
             var problem = problemOf(petstore.base(), 1, 2);
             var seconds = (System.nanoTime() - begin) / 1_000_000_000;

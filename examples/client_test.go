@@ -66,7 +66,7 @@ func TestRetry(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	p.fault("code=stall")
+	p.fault("code=stall&times=1")
 	begin := time.Now()
 	err := createPet(p.base, 1, 2*time.Second)
 	if took := time.Since(begin); err == nil || took > 10*time.Second {
