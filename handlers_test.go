@@ -2105,7 +2105,7 @@ func codeBlocks(text, language string) []string {
 }
 
 // The script for CI reaches the petstore that it has started, and leaves none behind. If
-// another one has the port, it fails, and shows the log. The script of a shared petstore
+// another one has the port, or the script is cancelled, it fails, and shows the log. The script of a shared petstore
 // saves its pets.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
@@ -2144,10 +2144,11 @@ func TestRecipes(t *testing.T) {
 		code           int
 		stdout, stderr string // standard error is a part of it
 	}{
-		"Free":     {script, 0, "[]\n", ""},
-		"Failed":   {script + "\nfalse", 1, "[]\n", "url=/v1/pets"},
-		"Occupied": {strings.Replace(script, "127.0.0.1:0", strings.TrimPrefix(other.url, "http://"), 1), 1, "", "in use"},
-		"Killed":   {script + "\nkill -9 $$", -1, "[]\n", ""},
+		"Free":      {script, 0, "[]\n", ""},
+		"Failed":    {script + "\nfalse", 1, "[]\n", "url=/v1/pets"},
+		"Occupied":  {strings.Replace(script, "127.0.0.1:0", strings.TrimPrefix(other.url, "http://"), 1), 1, "", "in use"},
+		"Cancelled": {script + "\nkill $$", 1, "[]\n", "url=/v1/pets"},
+		"Killed":    {script + "\nkill -9 $$", -1, "[]\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
