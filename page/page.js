@@ -1,27 +1,44 @@
-// This script shows what the journal and the standing fault of the service say, sets faults, and
-// is a client itself. What can be asked of the service, and what that means, is in openapi.json.
-// The function update changes the state, and draws what has changed. Clients can send any text,
-// so text is never set as HTML.
+// This script shows what the journal and the standing fault of the service
+// say, sets faults, and is a client itself. What can be asked of the service,
+// and what that means, is in openapi.json. The function update changes the
+// state, and draws what has changed. Clients can send any text, so text is
+// never set as HTML.
 
 const readingInterval = 500; // milliseconds
 const timeLimit = 5000; // milliseconds for a request of the page
 const maxRequests = 1000; // as many as the service keeps
 const maxPets = 100; // and no more on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal has
-const maxSending = 2; // requests of the page that wait, as a browser has six connections
+const maxPending = 2; // requests of the page that wait, as a browser has six connections
+const maxLanes = 3; // lines beside one another that join rows
 
-// The faults that have a button of their own.
+// The faults that have a button, beside those of the words in openapi.json.
 const presets = [
-  { label: "503", fault: { code: "503" } },
-  { label: "429", fault: { code: "429" } },
   { label: "Slow by 3 s", fault: { delay: "3" } },
   { label: "Hold", fault: { delay: "30" } },
+  { label: "503", fault: { code: "503" } },
+  { label: "429", fault: { code: "429" } },
 ];
+
+// The values of the faults that the sign offers where their buttons are not in
+// sight.
+const offered = ["503", "lost", "30"];
 
 // The parameters of a fault that make requests wait, with what the sign says of each.
 const delays = { delay: "Slow", "answer-delay": "Answer slow" };
 
-// What the buttons listPets and addPet send: a listing, or a pet with one of these names.
+// What the sign says if the next request gets no fault.
+const usual = "The request is answered as usual.";
+
+// What becomes of a body that is sent, but not as usual.
+const mishaps = { truncate: "cut", stall: "stalls", drip: "slow" };
+
+// The members of the journal that have a place of their own in the pane. The
+// others are listed there.
+const placed = "method url headers body fault status error answer answerHeaders".split(" ");
+
+// What the buttons listPets and addPet send: a listing, or a pet with one of
+// these names.
 const listing = { method: "GET", url: "/v1/pets", headers: { Authorization: "Bearer ***" } };
 const petNames = ["Rex", "Bella", "Zoë", "Мурка"];
 
@@ -30,71 +47,114 @@ const page = Object.fromEntries(
   [...document.querySelectorAll("[id]")].map((element) => [element.id, element]),
 );
 
+// Whether the list stays in sight while the pane is open.
+const hasPane = matchMedia("(width >= 48rem)");
+
 // State.
 
 // What is known of a service that has not answered yet.
 const nothingKnown = {
   trouble: "", // why nothing is known at the moment
   since: "", // when the ids of the journal began, or "" before the first answer
+  isAnew: false, // whether they began while the page was open
   total: 0, // how many requests the journal had since
   fault: {}, // the standing fault, or {} for none
   requests: [], // the last ones
   waiting: [], // those that have no answer yet
+  waited: "", // for how long they have waited
   selected: null, // the request in the pane
+  isOpen: false, // whether the pane is in the place of other parts
+  expected: null, // finds the request of the page that is to be selected
   pets: [], // the last ones, in ascending order of id
-  refusal: "", // why the service has refused a fault
+  refusal: "", // why a fault has not been set
 };
 
 const state = {
   ...nothingKnown,
   description: null, // what readDescription returns, or null before
+  hasFailed: false, // whether the page has
   key: null, // the API key, or "" while the page asks for it
   keyError: "", // why it asks
   filter: "",
   visible: [], // the requests that have the words of the filter, in the order of their arrival
   followsEnd: true, // whether the list scrolls to new requests
-  sending: 0, // how many requests of the page wait
-  notice: "", // the last news for the reader
+  pending: 0, // how many requests of the page wait
+  notice: "", // the last news for the reader, above the list
+  paneNotice: "", // and in the pane
+  room: 8, // how many chips the sign has room for
 };
 
-// views are the functions that draw, each with the names of the state that it shows.
+// views are the functions that draw, each with the names of the state that it
+// shows.
 const views = [
   { draw: drawChoices, shows: ["description"] },
   { draw: drawFrame, shows: ["key", "keyError"] },
-  { draw: drawSign, shows: ["fault", "since", "trouble"] },
-  { draw: drawTexts, shows: ["refusal", "notice"] },
-  { draw: drawList, shows: ["visible", "notice"] }, // as the notice takes room from the list
+  { draw: drawSign, shows: ["fault", "since", "trouble", "hasFailed", "room"] },
+  { draw: drawList, shows: ["visible"] },
+  { draw: drawWaiting, shows: ["visible", "waited"] },
   { draw: drawCount, shows: ["visible", "since", "total", "filter"] },
-  { draw: drawPane, shows: ["selected"] },
+  { draw: drawPane, shows: ["selected", "isOpen"] },
   { draw: drawSelection, shows: ["visible", "selected"] },
+  { draw: drawTexts, shows: ["refusal", "notice", "paneNotice", "visible", "selected"] },
   { draw: drawPets, shows: ["pets", "since"] },
 ];
 
-// update changes the state and draws what has changed. What is hidden loses the focus to the list.
+// update changes the state and draws what has changed. What is hidden loses the
+// focus to the list, or to the pane if that is in its place.
 function update(changes) {
   const { activeElement } = document;
   const changed = new Set(Object.keys(changes).filter((name) => changes[name] !== state[name]));
   Object.assign(state, changes);
   if (["requests", "waiting", "filter"].some((name) => changed.has(name))) {
+    const all = [...state.requests, ...state.waiting];
+    all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time));
+    compare(all);
     const words = state.filter.toLowerCase().split(/\s+/);
-    const hasWords = ({ text }) => words.every((word) => text.includes(word));
-    const found = [...state.requests, ...state.waiting].filter(hasWords);
-    state.visible = found.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time));
+    state.visible = all.filter(({ text }) => words.every((word) => text.includes(word)));
     changed.add("visible");
   }
   const isStale = ({ shows }) => shows.some((name) => changed.has(name));
   views.filter(isStale).forEach(({ draw }) => draw());
-  if (!activeElement.checkVisibility()) {
-    page.list.focus();
+  if (!activeElement.checkVisibility({ visibilityProperty: true })) {
+    (hasPane.matches || !state.isOpen ? page.list : page.pane).focus({ preventScroll: true });
   }
 }
 
-// Requests of the page for itself. The service does not record them, and applies no fault to them.
+// compare finds, for each request, the last failed one before it with the same
+// method, target and body, unless one like them has succeeded since.
+function compare(requests) {
+  const failed = new Map();
+  for (const request of requests.filter(hasWholeBody)) {
+    const { line, status } = request;
+    request.same = failed.get(line);
+    if (hasFailed(request)) {
+      failed.set(line, request);
+    } else if (status !== undefined) {
+      failed.delete(line);
+    }
+  }
+}
+
+// Requests of the page for itself. The service does not record them, and applies
+// no fault to them.
 
 const notPetstore = "Something other than petstore answers.";
 
-// call returns the JSON of an answer. Its errors have a message to be told and the status of the
-// answer, or 0 without one, unless the answer is not JSON.
+// failure returns an error with a message to be told. An error without a status
+// is one of the page.
+function failure(message, status = 0) {
+  return Object.assign(new Error(message), { status });
+}
+
+// demand throws an error unless an answer has what petstore would have sent.
+function demand(isPetstore) {
+  if (!isPetstore) {
+    throw failure(notPetstore);
+  }
+}
+
+// call returns the JSON of an answer. Its errors have a message to be told, and
+// the status of the answer, or 0 without one.
 async function call(method, path, reviver) {
   const headers = { Authorization: `Bearer ${state.key}`, "Petstore-Observer": "page" };
   let response;
@@ -103,37 +163,49 @@ async function call(method, path, reviver) {
     response = await fetch(path, { method, headers, signal: AbortSignal.timeout(timeLimit) });
     text = await response.text();
   } catch {
-    throw Object.assign(new Error("Petstore does not answer."), { status: 0 });
+    throw failure("Petstore does not answer.");
   }
-  const answer = JSON.parse(text || "{}", reviver);
+  let answer;
+  try {
+    answer = JSON.parse(text || "{}", reviver);
+  } catch {
+    // It is not JSON, and not petstore's.
+  }
+  demand(answer && (response.ok || answer.message));
   if (!response.ok) {
-    const { status } = response;
-    throw Object.assign(new Error(answer.message ?? notPetstore), { status });
+    throw failure(answer.message, response.status);
   }
   return answer;
 }
 
-// readDescription returns what the page uses of openapi.json, without the backticks around code. A
-// path with a server of its own is not one of the API.
+// readDescription returns what the page uses of openapi.json, without the
+// backticks around code. A path with a server of its own is not one of the API.
 async function readDescription() {
   const plain = (name, value) => value?.replaceAll?.("`", "") ?? value;
   const { paths, components } = await call("GET", "/openapi.json", plain);
+  demand(paths && components);
   const { schemas } = components;
   const ofAPI = Object.values(paths).filter(({ servers }) => !servers);
   const operations = ofAPI.flatMap(Object.values).map(({ operationId }) => operationId);
+  const membersOf = ({ $ref = "", allOf = [], properties = {} }) => {
+    const parts = $ref ? [schemas[$ref.split("/").at(-1)]] : allOf;
+    return [...parts.flatMap(membersOf), ...Object.keys(properties)];
+  };
   return {
     operations: operations.filter(Boolean),
     codes: schemas.FaultCode.oneOf,
     parameters: paths["/__admin/fault"].put.parameters,
-    members: ["id", ...Object.keys(schemas.NewPet.properties)],
+    ofPet: ["id", ...membersOf(schemas.NewPet)],
+    ofRequest: membersOf(schemas.SentRequest), // which are also in the journal while it waits
+    ofEntry: membersOf(schemas.JournalEntry),
   };
 }
 
 let reading = Promise.resolve(); // settled when all readings have ended
 let nextReading = 0; // the timer of the next one
 
-// read reads what is new, after a reading under way, and again after a while. What it returns is
-// settled when that is drawn.
+// read reads what is new, after a reading under way, and again after a while.
+// What it returns is settled when that is drawn.
 function read() {
   reading = reading.then(async () => {
     clearTimeout(nextReading);
@@ -146,20 +218,25 @@ function read() {
   return reading;
 }
 
-// report tells why a request with this key has failed. The reader may have entered another one.
+// report tells why a request with this key has failed, or that the page has.
+// The reader may have entered another key.
 function report(problem, key) {
-  if (key === state.key && problem.status === 401) {
+  if (problem.status === undefined) {
+    console.error(problem);
+    update({ hasFailed: true });
+  } else if (key === state.key && problem.status === 401) {
     useKey("", problem.message);
   } else if (key === state.key) {
-    update({ trouble: problem.status === undefined ? notPetstore : problem.message });
+    update({ trouble: problem.message });
   }
 }
 
 // readNews updates the state. After a reset, the ids of the journal begin anew.
 async function readNews() {
   const { key, since: known, total: soFar } = state;
-  const readJournal = (id) => call("GET", `/__admin/requests?after=${id}`);
-  const description = state.description ?? (await readDescription());
+  if (!state.description) {
+    update({ description: await readDescription() });
+  }
   const fault = await call("GET", "/__admin/fault");
   let journal = await readJournal(soFar);
   const isAnew = journal.meta.since !== known;
@@ -174,44 +251,64 @@ async function readNews() {
 
   const news = journal.requests.map(withRow);
   const isGap = news.length < total - soFar; // the service has dropped some
-  const requests = [...(isAnew || isGap ? [] : state.requests), ...news].slice(-maxRequests);
-  const { selected, notice, sending } = state;
-  const ended = news.find(({ sent }) => sent === selected?.sent);
+  const all = [...(isAnew || isGap ? [] : state.requests), ...news];
+  const requests = all.filter(({ id }) => id > total - maxRequests);
+  const waiting = matchWaiting(journal.waiting);
+  const { selected, isOpen, expected, pending, trouble } = state;
+  const isNews = isAnew || news.length > 0;
+  const isSameFault = parametersOf(fault) === parametersOf(state.fault);
+  const ended = news.find(({ identity }) => identity === selected?.identity);
+  const arrived = expected && [...waiting, ...news].find(expected);
   update({
-    description,
     trouble: "",
     fault: JSON.stringify(fault) === JSON.stringify(state.fault) ? state.fault : fault,
     since,
+    isAnew: state.isAnew || (isAnew && known !== ""),
     total,
     pets,
-    requests: isAnew || news.length > 0 ? requests : state.requests,
-    waiting: matchWaiting(journal.waiting),
-    selected: isAnew ? null : (ended ?? selected),
-    notice: sending === 0 && (isAnew || news.length > 0) ? "" : notice,
+    requests: isNews ? requests : state.requests,
+    waiting,
+    waited: waiting.map(({ seconds }) => seconds).join(),
+    selected: arrived ?? ended ?? selected,
+    isOpen: isOpen || Boolean(arrived && hasPane.matches),
+    expected: arrived ? null : expected,
+    refusal: isSameFault && !trouble ? state.refusal : "",
+    notice: isNews && pending === 0 ? "" : state.notice,
+    paneNotice: isNews && pending === 0 ? "" : state.paneNotice,
   });
+  showRow(arrived);
 }
 
-// readPets returns the last pets. Pages are in ascending order of id, in which pets are also added.
-// Between resets, no pet is changed or removed.
+// readJournal returns the journal of the requests after the one with this id.
+async function readJournal(id) {
+  const journal = await call("GET", `/__admin/requests?after=${id}`);
+  demand(journal.meta);
+  return journal;
+}
+
+// readPets returns the last pets. Pages are in ascending order of id, in which
+// pets are also added. Between resets, no pet is changed or removed.
 async function readPets(known) {
-  const textOfNumber = (name, value, { source }) => (typeof value === "number" ? source : value);
   const path = `/v1/pets?limit=${maxPets}&after=${known.at(-1)?.id ?? 0}`;
-  const news = await call("GET", path, textOfNumber); // as numbers are exact to 2^53
+  const news = await call("GET", path, (name, value, context) =>
+    typeof value === "number" ? (context?.source ?? String(value)) : value,
+  ); // as numbers are exact to 2^53
+  demand(Array.isArray(news));
   const pets = news.length > 0 ? [...known, ...news].slice(-maxPets) : known;
   return news.length < maxPets ? pets : readPets(pets);
 }
 
-// matchWaiting returns the requests that wait. They have no id, so the page knows them by what was
-// sent.
+// matchWaiting returns the requests that wait. They have no id, so the page
+// knows them by what was sent.
 function matchWaiting(given) {
   const known = [...state.waiting];
-  if (known.length + given.length === 0) {
-    return state.waiting;
-  }
-  return given.map((one) => {
-    const i = known.findIndex(({ sent }) => sent === sentText(one));
+  const waiting = given.map((one) => {
+    const identity = identityOf(one);
+    const i = known.findIndex((other) => other.identity === identity);
     return i < 0 ? withRow(one) : Object.assign(known.splice(i, 1)[0], { seconds: one.seconds });
   });
+  const areSame = known.length === 0 && waiting.length === state.waiting.length;
+  return areSame ? state.waiting : waiting;
 }
 
 // Actions.
@@ -219,16 +316,15 @@ function matchWaiting(given) {
 // act changes something, or shows why that was not done.
 async function act(method, path) {
   const { key } = state;
-  update({ notice: "", refusal: "" });
+  update({ notice: "", paneNotice: "", refusal: "" });
   try {
     await call(method, path);
   } catch (problem) {
-    if (problem.status === 400) {
-      update({ refusal: problem.message });
-      page.refusal.scrollIntoView({ block: "nearest" });
-    } else {
+    if (problem.status !== 400) {
       report(problem, key);
     }
+    update({ refusal: problem.message });
+    page.refusal.scrollIntoView({ block: "nearest" });
   }
   read();
 }
@@ -239,13 +335,23 @@ function setFault(parameters) {
   act("PUT", `/__admin/fault?${new URLSearchParams(given)}`);
 }
 
-// send sends a request as a client: it is recorded, and faults are applied to it.
-async function send(request) {
-  if (state.sending === maxSending) {
-    update({ notice: `Not sent: ${maxSending} requests of this page still wait.` });
+// sendAsClient sends a request as a client: it is recorded, and faults are
+// applied to it. It is selected once it is listed. What becomes of it is told
+// in a place of the state: notice or paneNotice.
+async function sendAsClient(request, place) {
+  if (state.pending === maxPending) {
+    update({ [place]: `Not sent: ${maxPending} requests of this page still wait.` });
     return;
   }
-  update({ sending: state.sending + 1, followsEnd: true, notice: "Waiting for an answer." });
+  const known = new Set([...state.requests, ...state.waiting].map(({ identity }) => identity));
+  const isOwn = ({ headers }) => headers["User-Agent"] === navigator.userAgent;
+  const isNew = (one) => one.line === lineOf(request) && isOwn(one) && !known.has(one.identity);
+  update({
+    pending: state.pending + 1,
+    followsEnd: true,
+    expected: isNew,
+    [place]: "Waiting for an answer.",
+  });
   let result = "no answer, or not all of it";
   try {
     const response = await fetch(requestOf(request));
@@ -255,37 +361,47 @@ async function send(request) {
     // The result says so.
   }
   await read();
-  update({ sending: state.sending - 1, notice: `This browser got ${result}.` });
+  const others = state.pending > 1 ? " Another request waits." : "";
+  update({ pending: state.pending - 1, [place]: `This browser got ${result}.${others}` });
 }
 
+// addPet adds a pet. Its name differs from those of the pets that it is shown
+// with, and of those that wait to be added.
 function addPet() {
   const headers = { ...listing.headers, "Content-Type": "application/json" };
-  const name = petNames[state.pets.length % petNames.length];
+  const last = BigInt(state.pets.at(-1)?.id ?? 0) + BigInt(state.pending);
+  const count = BigInt(petNames.length);
+  const name = petNames[last % count] + (last < count ? "" : ` ${last + 1n}`);
   const body = JSON.stringify({ name, categoryId: 7, status: "available" });
-  send({ method: "POST", url: "/v1/pets", headers, body });
+  sendAsClient({ method: "POST", url: "/v1/pets", headers, body }, "notice");
 }
 
-async function copy() {
-  const line = curlLine(state.selected);
-  const hasKey = state.selected.headers.Authorization === "Bearer ***";
-  const notice = hasKey ? "Copied, with the key." : "Copied.";
+// copyText copies a text, and says so in a place of the state.
+async function copyText(text, hasKey, place) {
   try {
-    await navigator.clipboard.writeText(line);
-    update({ notice });
+    await navigator.clipboard.writeText(text);
+    update({ [place]: hasKey ? "Copied, with the key." : "Copied." });
   } catch {
-    prompt("This browser does not let the page copy. The line:", line);
+    prompt("This browser does not let the page copy. The line:", text);
   }
 }
 
-// useKey uses a key until the tab is closed. Without one, the page asks for it, for a reason.
+function copySelected() {
+  const { selected } = state;
+  copyText(curlLine(selected), selected.headers.Authorization === "Bearer ***", "paneNotice");
+}
+
+// useKey uses a key until the tab is closed. Without one, the page asks for it,
+// for a reason.
 function useKey(text, keyError = "") {
   const key = text.replace(/[^!-~]/g, ""); // as no key has other characters
   sessionStorage.apiKey = key;
-  update({ ...nothingKnown, key, keyError, notice: "" });
+  update({ ...nothingKnown, key, keyError, notice: "", paneNotice: "" });
   read();
 }
 
-// enter uses the key in the address, as in /#key=abc, and removes it there, or that of the tab.
+// enter uses the key in the address, as in /#key=abc, and removes it there, or
+// that of the tab.
 function enter() {
   const fragment = location.hash.slice(1).replaceAll("+", "%2B"); // or it would be a space
   const key = new URLSearchParams(fragment).get("key");
@@ -299,19 +415,32 @@ function enter() {
 
 // Requests and faults as text.
 
-// sentText returns a text of all that was sent, and of the fault.
-function sentText({ time, method, url, operation, headers, body, fault }) {
-  return JSON.stringify([time, method, url, operation, headers, body, fault]);
+// identityOf returns a text of what a request has while it waits and once it is
+// recorded, but for the seconds so far.
+function identityOf(request) {
+  const names = state.description.ofRequest.filter((name) => name !== "seconds");
+  return JSON.stringify(names.map((name) => request[name]));
 }
 
-// withRow returns a request with what was sent, its row, and the text that the filter searches.
+// lineOf returns a text of what makes requests the same.
+function lineOf({ method, url, body = "" }) {
+  return `${method} ${url}\n${body}`;
+}
+
+// withRow returns a request with its row, and the text that the filter searches.
 function withRow(request) {
-  const { method, url, operation, headers, body, error, answer, answerHeaders } = request;
-  const shown = [request.time, outcomeOf(request), faultText(request.fault), clientOf(headers)];
-  const notes = [notesOf(request), headers, answerHeaders].flatMap((values) => linesOf(values));
-  const texts = [method, url, operation, ...shown, error, body, answer, ...notes];
+  const lines = (value) => (typeof value === "object" ? linesOf(value) : value);
+  const texts = [
+    outcomeOf(request),
+    effectOf(request),
+    clientOf(request.headers),
+    faultText(request.fault),
+    ...linesOf(notesOf(request)),
+    ...Object.values(request).flatMap(lines),
+  ];
   const text = texts.join("\n").toLowerCase();
-  return { ...request, sent: sentText(request), row: makeRow(request), text };
+  const identity = identityOf(request);
+  return { ...request, ...makeRow(request), identity, line: lineOf(request), text };
 }
 
 // notesOf returns what the journal remarks on a request.
@@ -328,16 +457,64 @@ function faultText(fault) {
   return linesOf(fault, "=").join(" ");
 }
 
-function outcomeOf({ status }) {
-  return status === undefined ? "waiting" : String(status || "no answer");
+// parametersOf returns the text of a standing fault without its counters.
+function parametersOf({ matched, applied, held, ...parameters }) {
+  return faultText(parameters);
+}
+
+// hasLeft reports whether the client of a request has not waited for its answer.
+function hasLeft({ status, error = "" }) {
+  return status === 0 && error.startsWith("the client left");
+}
+
+function clock({ time }) {
+  return time.slice(11, 23);
+}
+
+function outcomeOf(request) {
+  const { status } = request;
+  if (!status) {
+    return status === undefined ? "waiting" : hasLeft(request) ? "client left" : "no answer";
+  }
+  return [status, mishapOf(request)].filter(Boolean).join(", ");
+}
+
+// mishapOf says what became of the body of an answer. One to HEAD has none.
+function mishapOf({ method, fault }) {
+  return method === "HEAD" ? undefined : mishaps[fault?.code];
+}
+
+// hasFailed reports whether a client got no answer, not all of it, or an error.
+function hasFailed({ status, fault }) {
+  const isCut = status > 0 && ["truncate", "stall"].includes(fault?.code);
+  return status === 0 || status >= 400 || isCut;
 }
 
 // outcomeClass returns the class that gives an outcome its colour.
-function outcomeClass({ status = -1 }) {
-  return status < 0 ? "waits" : status === 0 ? "error" : status < 400 ? "succeeded" : "refused";
+function outcomeClass(request) {
+  const { status } = request;
+  if (status === undefined) {
+    return "waits";
+  }
+  if (hasFailed(request)) {
+    return hasLeft(request) || (status >= 400 && status < 500) ? "refused" : "broken";
+  }
+  return mishapOf(request) ? "refused" : "succeeded";
 }
 
-// secondsOf returns the time until the answer was ready. Its body may then have been sent slowly.
+// effectOf says what a request has changed, as far as the journal says so. The
+// answer of a gateway has no header of the operation.
+function effectOf({ operation, status, fault, answerHeaders = {}, error }) {
+  const [, id] = /\/(\d+)$/.exec(answerHeaders.Location) ?? [];
+  if (operation === "createPet" && id) {
+    return `adds pet ${id}`;
+  }
+  const isOfGateway = status === 502 && fault?.code === "html";
+  return operation === "createPet" && isOfGateway && !error ? "adds a pet" : "";
+}
+
+// secondsOf returns the time until the answer was ready. Its body may then have
+// been sent slowly.
 function secondsOf({ method, seconds, status, fault }) {
   const isSlow = fault?.code === "stall" || (fault?.code === "drip" && method !== "HEAD");
   return status === undefined ? undefined : `${isSlow ? "> " : ""}${seconds.toFixed(3)}`;
@@ -350,32 +527,84 @@ function clientOf({ "User-Agent": agent = "" }) {
   return name ? `${names[name] ?? name} ${version}` : agent;
 }
 
-// entryOf returns what openapi.json says of a single code, which is a word or a status.
+// entryOf returns what openapi.json says of a single code, which is a word or a
+// status.
 function entryOf(code) {
   const isFor = (entry) => entry.enum?.includes(code) ?? new RegExp(entry.pattern).test(code);
   return state.description.codes.find(isFor);
 }
 
 // meaningOf says what a fault with a single code does.
-function meaningOf(fault = {}) {
+function meaningOf(fault) {
   const { parameters } = state.description;
-  const ofDelay = (name) => fault[name] > 0 && parameters.find((one) => one.name === name);
-  const parts = [...Object.keys(delays).map(ofDelay), entryOf(fault.code)];
-  return parts.map((part) => (part ? part.description : "")).join(" ").trim();
+  const waits = Object.keys(delays).map((name) => {
+    const { description } = parameters.find((one) => one.name === name);
+    const ofFault = description.replace("this number of seconds", `${fault[name]} seconds`);
+    return fault[name] > 0 && ofFault;
+  });
+  return [...waits, fault.code && entryOf(fault.code).description].filter(Boolean).join(" ");
 }
 
-// isFailure reports whether a fault does anything. The code ok and a delay of 0 do not.
+// isFailure reports whether a fault does anything. The code ok and a delay of 0
+// do not.
 function isFailure({ code = "ok", ...others } = {}) {
-  const isDelay = (name) => others[name] > 0;
-  return code.split(",").some((one) => one !== "ok") || Object.keys(delays).some(isDelay);
+  return code !== "ok" || Object.keys(delays).some((name) => others[name] > 0);
 }
 
-// indent returns JSON on several lines, with its numbers unrounded, and another text as it is.
+// isPreferred reports whether the fault of a request is one that it asked for
+// itself. The standing fault is not applied to such a request.
+function isPreferred({ fault, headers }) {
+  const preferences = (headers.Prefer ?? "").toLowerCase().split(/[,;]/);
+  const names = preferences.map((one) => one.split("=")[0].trim());
+  return Boolean(fault) && ["code", ...Object.keys(delays)].some((name) => names.includes(name));
+}
+
+// labelOf returns the name of a fault with a single code, as its button has it.
+function labelOf(fault) {
+  const waits = Object.entries(delays).map(([name, word]) => {
+    const isSame = (one) => name === "delay" && Number(one.fault.delay) === Number(fault.delay);
+    return fault[name] > 0 && (presets.find(isSame)?.label ?? `${word} by ${fault[name]} s`);
+  });
+  const { code = "ok" } = fault;
+  const word = code !== "ok" && (entryOf(code).enum ? entryOf(code).title : code);
+  return [...waits, word].filter(Boolean).join(", ") || "As usual";
+}
+
+// queueOf returns what requests get from a standing fault, as runs of the same:
+// those that are used, and those to come.
+function queueOf({ matched, applied, code, skip = 0, times = Infinity, ...others }) {
+  const codes = code?.split(",") ?? [code];
+  const each = codes.length > 1 ? 1 : times;
+  const all = codes.map((one) => ({ fault: { ...others, code: one }, count: each }));
+  const used = [];
+  const coming = [];
+  let left = Math.min(matched, skip) + applied;
+  for (const { fault, count } of [{ fault: {}, count: skip }, ...all]) {
+    const done = Math.min(count, left);
+    left -= done;
+    extend(used, fault, done);
+    extend(coming, fault, count - done);
+  }
+  return { used, coming };
+}
+
+// extend appends requests that get a fault to the last run, or as a new one.
+function extend(runs, fault, count) {
+  const last = runs.at(-1);
+  if (last && labelOf(last.fault) === labelOf(fault)) {
+    last.count += count;
+  } else if (count > 0) {
+    runs.push({ fault, count });
+  }
+}
+
+// indent returns JSON on several lines, and another text as it is. Its numbers
+// are exact, where the browser can do that.
 function indent(text) {
-  const keepNumber = (key, value, { source }) =>
-    typeof value === "number" ? JSON.rawJSON(source) : value;
+  const exact = (key, value, context) =>
+    typeof value === "number" && context && JSON.rawJSON ? JSON.rawJSON(context.source) : value;
   try {
-    return JSON.stringify(JSON.parse(text, keepNumber), null, 2);
+    return JSON.stringify(JSON.parse(text, exact), null, 2);
   } catch {
     return text;
   }
@@ -383,7 +612,8 @@ function indent(text) {
 
 // Repetitions of a request.
 
-// What a terminal acts on or nobody sees, except in emoji, and what stands for an invalid byte.
+// What a terminal acts on or nobody sees, except in emoji, and what stands for
+// an invalid byte.
 const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\uFFFD[\p{Default_Ignorable_Code_Point}--[\u200D\uFE0F]]]/gv;
 
 // reveal shows unsafe characters as their numbers, but for newlines.
@@ -392,32 +622,38 @@ function reveal(text) {
   return text.replace(unsafe, (char) => (char === "\n" ? char : number(char)));
 }
 
-// isKnown reports whether all that was sent is known, and the target is a path. Behind the origin
-// of the page, @evil.test/ would lead to another host, with the key. *** and U+FFFD stand for what
-// the journal does not have, but a client whose key is wrong may have sent ***.
-function isKnown(request) {
-  const { url, status, fault, headers } = request;
+// obstacleOf says why a request cannot be sent as it was by this browser, or in
+// a terminal, or returns "". Behind the origin of the page, @evil.test/ would
+// lead to another host, with the key. *** and U+FFFD stand for what the journal
+// does not have, but a client whose key is wrong may have sent ***.
+function obstacleOf(request, isForBrowser) {
+  const { method, url, status, fault, headers } = request;
+  const line = curlLine(request);
   const isWrongKey = status === 401 && !fault && headers.Authorization === "Bearer ***";
-  const isWhole = hasWholeBody(request) && !/\*{3}|\uFFFD/.test(curlLine(request));
-  return /^\/[^#]*$/.test(url) && isWhole && !isWrongKey;
+  if (!/^\/[^#]*$/.test(url)) {
+    return "Its target is not a path.";
+  }
+  if (!hasWholeBody(request) || isWrongKey || /\*{3}|\uFFFD/.test(line)) {
+    return "Not all that was sent is known.";
+  }
+  if (!isForBrowser) {
+    return line.search(unsafe) < 0 ? "" : "A terminal would act on a character in it.";
+  }
+  try {
+    const kept = requestOf(request);
+    const isKept = ([name, value]) => /^[ -~]*$/.test(value) && kept.headers.get(name) === value;
+    const areKept = clientHeaders(headers).every(isKept);
+    const isSame = kept.method === method && kept.url === location.origin + url && areKept;
+    return isSame ? "" : "A browser would change it.";
+  } catch {
+    return "A browser cannot send it.";
+  }
 }
 
-// hasWholeBody reports whether the body is known, which is empty if it was not read to its end.
+// hasWholeBody reports whether the body is known, which is empty if it was not
+// read to its end.
 function hasWholeBody({ headers, body }) {
   return body || !(headers["Content-Length"] > 0 || headers["Transfer-Encoding"]);
-}
-
-// isKept reports whether a browser sends a request as it was. It normalizes methods and targets,
-// and drops some headers, such as Cookie.
-function isKept(request) {
-  try {
-    const { method, url, headers } = requestOf(request);
-    const isSame = ([name, value]) => /^[ -~]*$/.test(value) && headers.get(name) === value;
-    const hasSameLine = method === request.method && url === location.origin + request.url;
-    return hasSameLine && clientHeaders(request.headers).every(isSame);
-  } catch {
-    return false;
-  }
 }
 
 // Headers that curl and browsers send themselves, beside those that begin with Sec.
@@ -433,15 +669,17 @@ function clientHeaders(headers) {
   return others.map(([name, value]) => [name, isKey(name, value) ? `Bearer ${state.key}` : value]);
 }
 
-// requestOf returns a request to this service. It throws an error if no browser can send it.
+// requestOf returns a request to this service. It throws an error if no browser
+// can send it.
 function requestOf({ method, url, headers, body }) {
   const bytes = body ? new TextEncoder().encode(body) : null; // a text would be given a type
   const given = { method, headers: clientHeaders(headers), body: bytes };
   return new Request(location.origin + url, { ...given, cache: "no-store", credentials: "omit" });
 }
 
-// curlLine returns a line that sends a request to this service, and to no other host. A terminal
-// would act on control characters in it, and a shell would run what follows a newline.
+// curlLine returns a line that sends a request to this service, and to no other
+// host. A terminal would act on control characters in it, and a shell would run
+// what follows a newline.
 function curlLine({ method, url, headers, body }) {
   const line = ["curl --noproxy '*' --path-as-is -g -i"];
   line.push(method === "HEAD" ? "-I" : `-X ${quote(method)}`);
@@ -454,12 +692,25 @@ function curlLine({ method, url, headers, body }) {
   return [...line, quote(location.origin + url)].join(" ");
 }
 
-// quote quotes a text for sh, bash, zsh and fish, which do not agree on a backslash within quotes.
+// quote quotes a text for sh, bash, zsh and fish, which do not agree on a
+// backslash within quotes.
 function quote(text) {
   return /^\w+$/.test(text) ? text : `'${text.replace(/['\\]/g, (char) => `'\\${char}'`)}'`;
 }
 
 // Views.
+
+function numeral(number) {
+  return number.toLocaleString("en");
+}
+
+// setText changes a text, unless it is the same: drawing it would take time, and
+// it would be read aloud again.
+function setText(element, text) {
+  if (element.textContent !== text) {
+    element.textContent = text;
+  }
+}
 
 function make(tag, properties, ...content) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -471,13 +722,17 @@ function make(tag, properties, ...content) {
 function cut(className, text = "", tag = "span", whole = text) {
   const title = reveal(whole.slice(0, 1000));
   const start = text.slice(0, 200).replace(/[\uD800-\uDBFF]$/, ""); // no half of a character
-  return make(tag, { className: `cut ${className}`, title }, reveal(start));
+  const end = start.length < text.length ? "…" : "";
+  return make(tag, { className: `cut ${className}`, title }, reveal(start) + end);
 }
 
 // facts returns a list of names and values, without those that have no value.
 function facts(values = {}) {
   const known = Object.entries(values).filter(([, value]) => value !== undefined);
-  const parts = known.map(([name, value]) => [make("dt", {}, name), make("dd", {}, reveal(value))]);
+  const parts = known.map(([name, value]) => {
+    const content = value instanceof Node ? value : reveal(String(value));
+    return [make("dt", {}, name), make("dd", {}, content)];
+  });
   return make("dl", {}, ...parts.flat());
 }
 
@@ -489,23 +744,30 @@ function drawFrame() {
   page.keyField.focus(); // if it is shown
 }
 
-// drawChoices draws the choices of a fault and the titles of the table of pets, once.
+// drawChoices draws the choices of a fault and the titles of the table of pets,
+// once. A meaning begins with the moment when the fault acts, and a comma.
 function drawChoices() {
-  const { operations, codes, parameters, members } = state.description;
+  const { operations, codes, parameters, ofPet } = state.description;
   for (const value of operations) {
     const input = make("input", { type: "radio", name: "operation", value });
     page.operations.append(make("label", {}, input, make("span", {}, value)));
   }
   const words = codes.filter(({ enum: values }) => values?.length === 1 && values[0] !== "ok");
-  page.presetButtons.append(...presets.map(faultButton));
-  page.codeButtons.append(
-    ...words.map(({ title, enum: [code] }) => faultButton({ label: title, fault: { code } })),
-  );
+  const ofWord = ({ title, enum: [code] }) => ({ label: title, fault: { code } });
+  const all = [...presets, ...words.map(ofWord)];
+  const byMoment = Object.groupBy(all, ({ fault }) => meaningOf(fault).split(",")[0]);
+  for (const [moment, ofMoment] of Object.entries(byMoment)) {
+    const buttons = make("div", { className: "buttons" }, ...ofMoment.map(faultButton));
+    page.presets.append(make("fieldset", {}, make("legend", {}, moment), buttons));
+  }
+  const isOffered = ({ fault }) => offered.includes(fault.code ?? fault.delay);
+  page.offers.append(...all.filter(isOffered).map(faultButton));
   page.anotherForm.prepend(...parameters.map(fieldOf));
-  page.petTitles.append(...members.map((name) => cut("", name, "th")));
+  page.petTitles.append(...ofPet.map((name) => cut("", name, "th")));
 }
 
-// faultButton returns a button that sets a fault with the choices, which are then as at the start.
+// faultButton returns a button that sets a fault with the choices, which are
+// then as at the start.
 function faultButton({ label, fault }) {
   const title = `${faultText(fault)}: ${meaningOf(fault)}`;
   const button = make("button", { type: "button", title }, label);
@@ -525,151 +787,264 @@ function fieldOf({ name, description, example = "" }) {
   return make("div", {}, make("label", {}, name, input), meaning);
 }
 
-// signNow returns what the sign says. Of a list of codes, that is the next one, and those after it.
+// signNow returns what the sign says. It is red while the fault does something
+// to requests to come.
 function signNow() {
-  const { trouble, since, fault } = state;
+  const { trouble, hasFailed: isBroken, since, fault } = state;
+  if (isBroken) {
+    const scope = `Petstore may be well. Load the page again. ${page.needs.textContent}`;
+    return { kind: "trouble", headline: "This page failed.", scope };
+  }
   if (trouble) {
-    const meaning = "What follows is what was last known. This page goes on asking.";
-    return { kind: "trouble", headline: trouble, meaning };
+    const scope = "What is shown was last known. This page goes on asking.";
+    return { kind: "trouble", headline: trouble, scope };
   }
-  const { applied, matched, held, ...parameters } = fault;
-  if (matched === undefined) {
-    return { kind: "calm", headline: since && "No fault" };
+  if (fault.matched === undefined) {
+    const meaning = "Requests are answered as usual.";
+    return { kind: "calm", headline: since && "No standing fault", meaning };
   }
-  const { code, skip = 0, times = Infinity } = fault;
-  const codes = code?.split(",") ?? [];
-  const next = codes.length > 1 ? codes.slice(applied) : codes; // one code may be for all requests
-  const isUsedUp = applied === times && held === 0;
-  const words = [
-    ...Object.keys(delays).map((name) => fault[name] && `${delays[name]} by ${fault[name]} s`),
-    ...next.map((one) => (entryOf(one).enum ? entryOf(one).title : one)),
-  ];
-  const isActive = held > 0 || (!isUsedUp && isFailure({ ...fault, code: next.join() || "ok" }));
+  const queue = queueOf(fault);
+  const [{ fault: next } = { fault: {} }] = queue.coming;
+  const operation = fault.operation ? `${fault.operation} only` : "All requests";
+  const retryAfter = fault["retry-after"];
   return {
-    kind: isActive ? "active" : "idle",
-    headline: isUsedUp ? "Used up" : words.filter(Boolean).join(", ") || "Used up, requests held",
-    meaning: isUsedUp ? "" : meaningOf({ ...fault, code: next[0] }),
-    parameters: faultText(parameters),
-    counters: { applied, matched, held, "to come": times - applied, "to skip": skip - matched },
+    kind: queue.coming.some((run) => isFailure(run.fault)) ? "active" : "idle",
+    headline: queue.coming.length > 0 ? "Standing fault" : "Used up",
+    scope: retryAfter ? `${operation}, Retry-After ${retryAfter}` : operation,
+    queue,
+    label: labelOf(next),
+    meaning: isFailure(next) ? meaningOf(next) : usual,
   };
 }
 
 function drawSign() {
-  const { kind, headline, meaning = "", parameters = "", counters = {} } = signNow();
-  const isShown = ([name, count]) => count < Infinity && (name !== "to skip" || count > 0);
-  const shown = Object.entries(counters).filter(isShown);
+  const { kind, headline, scope = "", queue, label = headline, meaning = "" } = signNow();
+  const { held = 0 } = state.fault;
+  const [, fact, question = ""] = /^(.*?)( [^.]*\?)?$/.exec(meaning);
   page.sign.className = kind;
-  page.parameters.textContent = parameters;
-  page.meaning.textContent = meaning;
-  page.counters.replaceChildren(
-    ...shown.map(([name, count]) => make("div", {}, make("dt", {}, name), make("dd", {}, count))),
-  );
-  page.end.hidden = shown.length === 0;
-  page.end.textContent = state.fault.held > 0 ? "End and release" : "End the fault";
-  document.title = kind === "calm" ? "Petstore" : `${headline} – Petstore`;
-  if (page.headline.textContent !== headline) {
-    page.headline.textContent = headline; // or it would be read aloud again
-  }
+  page.band.hidden = !headline;
+  page.headline.textContent = headline;
+  page.scope.textContent = scope;
+  page.queue.replaceChildren(...(queue ? chipsOf(queue) : []));
+  page.meaning.replaceChildren(fact, make("span", { className: "quiet" }, question));
+  page.offers.hidden = kind !== "calm";
+  page.ending.hidden = !queue;
+  page.held.textContent = held > 0 ? `${numeral(held)} held` : "";
+  page.end.textContent = held > 0 ? "End and release" : "End";
+  document.title = kind === "calm" ? "Petstore" : `${label} – Petstore`;
+  page.mark.setAttribute("fill", kind === "active" || (queue && held > 0) ? "#d1352b" : "#748090");
+  page.icon.href = `data:image/svg+xml,${encodeURIComponent(page.mark.outerHTML)}`;
+  setText(page.spoken, queue ? `${headline}. The next request: ${label}` : headline);
+}
+
+// chipsOf returns the chips of a queue: as many as there is room for, and how
+// many others there are.
+function chipsOf({ used, coming }) {
+  const runs = coming.length > 0 ? coming : [{ fault: {}, count: Infinity }];
+  const [{ fault, count }, ...later] = runs;
+  const rest = count > 1 && count < Infinity ? [{ fault, count: count - 1 }] : [];
+  const future = [...rest, ...later];
+  const split = Math.max(0, used.length - Math.floor(state.room / 3));
+  const before = used.slice(0, split);
+  const past = used.slice(split);
+  const near = future.slice(0, state.room - past.length);
+  const sum = (some) => numeral(some.reduce((total, run) => total + run.count, 0));
+  const word = (text) => make("li", { className: "quiet" }, text);
+  const chip = (kind, run, times = run.count) => {
+    const number = times > 1 && times < Infinity ? ` × ${numeral(times)}` : "";
+    const name = labelOf(run.fault) + number;
+    const className = `chip ${kind} ${isFailure(run.fault) ? "" : "good"}`;
+    const title = isFailure(run.fault) ? meaningOf(run.fault) : usual;
+    return make("li", { className, title }, kind === "used" ? `✓ ${name}` : name);
+  };
+  const next = chip("next", { fault }, 1);
+  next.ariaCurrent = "step";
+  const distant = future.slice(near.length);
+  return [
+    before.length > 0 ? word(`✓ ${sum(before)} before`) : "",
+    ...past.map((run) => chip("used", run)),
+    next,
+    ...near.map((run) => chip("", run)),
+    distant.length > 0 ? word(`and ${sum(distant)} more`) : "",
+    word(runs.at(-1).count === Infinity ? "every request" : "then as usual"),
+  ].filter(Boolean);
 }
 
 let rowsMade = 0;
 
+// makeRow returns a row, and the cells of it that change.
 function makeRow(request) {
-  const { time, method, url, headers, body, status, fault, error } = request;
-  const isFaulty = isFailure(fault);
-  const tags = [
-    fault ? cut(isFaulty ? "code tag injected" : "code tag", faultText(fault)) : "",
-    ...linesOf(notesOf(request)).map((note) => cut("code tag", note)),
-  ];
+  const { time, method, url, headers, body, status, fault, error, seconds } = request;
+  const isUnusual = hasFailed(request) || isFailure(fault);
   const isSimulated = fault?.code === String(status); // the error then says nothing of the request
-  rowsMade++;
-  return make(
+  const cells = {
+    outcome: make("b", { className: outcomeClass(request) }, outcomeOf(request)),
+    same: make("span", { className: "fact same" }),
+    pause: make("span", { className: "pause" }),
+    seconds: make("span", {}, secondsOf(request) ?? ""),
+  };
+  const row = make(
     "div",
-    { id: `row-${rowsMade}`, role: "option", className: isFaulty ? "row faulty" : "row" },
-    make("span", { className: "time" }, time.slice(11, 23)),
+    { id: `row-${++rowsMade}`, role: "option", ariaSelected: "false", className: "row" },
+    make("span", { className: "time" }, clock(request)),
     cut("code method", method),
-    make("b", { className: outcomeClass(request) }, outcomeOf(request)),
+    cells.outcome,
     make(
       "span",
       { className: "what" },
       cut("code url", url),
-      ...tags,
-      cut("excerpt grow", (!isSimulated && error) || body),
+      fault ? tagOf(request) : "",
+      make("span", { className: isUnusual ? "fact told" : "fact" }, effectOf(request)),
+      cells.same,
+      ...linesOf(notesOf(request)).map((note) => cut("code tag note", note)),
+      cut("excerpt", (!isSimulated && error) || body),
     ),
     cut("client", clientOf(headers), "span", headers["User-Agent"]),
-    make("span", { className: "pause" }),
-    make("span", { className: "seconds" }, secondsOf(request) ?? ""),
+    cells.pause,
+    make("span", { className: "seconds" }, make("i"), cells.seconds),
   );
+  row.classList.toggle("held", status === undefined);
+  row.style.setProperty("--seconds", seconds);
+  return { row, cells };
 }
 
+// tagOf returns a mark for the fault of a request, which may be one of its own.
+function tagOf(request) {
+  const text = faultText(request.fault).replace(/^code=/, "");
+  const className = isFailure(request.fault) ? "code tag injected" : "code tag";
+  const isOwn = isPreferred(request);
+  return cut(isOwn ? `${className} preferred` : className, isOwn ? `Prefer: ${text}` : text);
+}
+
+// drawList puts the rows in order. Of a row that is there, only what has changed
+// is drawn.
 function drawList() {
   const { visible } = state;
   const wanted = new Set(visible.map(({ row }) => row));
-  const unwanted = [...page.list.children].filter((row) => !wanted.has(row));
+  const unwanted = [...page.list.querySelectorAll(".row")].filter((row) => !wanted.has(row));
   unwanted.forEach((row) => row.remove());
-  let next = page.list.firstElementChild;
-  visible.forEach(({ row, time, status, seconds }, i) => {
+  let next = page.lines.nextElementSibling;
+  visible.forEach(({ row, cells, time, same }, i) => {
     const pause = (Date.parse(time) - Date.parse(visible[i - 1]?.time)) / 1000;
-    row.querySelector(".pause").textContent = i > 0 ? `+${pause.toFixed(3)}` : "";
-    if (status === undefined) {
-      row.querySelector("b").textContent = `waiting ${Math.floor(seconds)} s`;
-    }
+    setText(cells.pause, i > 0 ? `+${pause.toFixed(3)}` : "");
+    setText(cells.same, same ? `same as ${clock(same)}` : "");
     if (row === next) {
       next = next.nextElementSibling;
     } else {
       page.list.insertBefore(row, next);
     }
   });
+  drawLines();
   if (state.followsEnd) {
     page.list.scrollTop = page.list.scrollHeight;
   }
 }
 
-// drawCount counts the requests that are there. With a filter, the number found is also read aloud.
+// drawLines joins each row with the one that it is the same as. A line goes on
+// in the lane of the one that it begins at, or takes one that is free.
+function drawLines() {
+  const { visible } = state;
+  const rows = new Map(visible.map((request, i) => [request, i]));
+  const joins = visible.map(({ same }, i) => [rows.get(same), i]).filter(([start]) => start >= 0);
+  const ends = Array(maxLanes).fill(-1);
+  const lines = [];
+  for (const [start, end] of joins.sort(([a], [b]) => a - b)) {
+    const goesOn = ends.indexOf(start);
+    const lane = goesOn < 0 ? ends.findIndex((one) => one < start) : goesOn;
+    if (lane >= 0) {
+      ends[lane] = end;
+      lines.push({ start, length: end - start, lane });
+    }
+  }
+  const drawing = JSON.stringify(lines);
+  if (drawing !== page.lines.dataset.drawing) {
+    page.lines.dataset.drawing = drawing;
+    page.lines.replaceChildren(...lines.map(lineElement));
+  }
+}
+
+function lineElement(places) {
+  const line = make("i");
+  Object.entries(places).forEach(([name, number]) => line.style.setProperty(`--${name}`, number));
+  return line;
+}
+
+// drawWaiting draws how long requests have waited, beside a bar. The longest
+// bar is that of the smallest of some times that is long enough.
+function drawWaiting() {
+  for (const { row, cells, seconds } of state.waiting) {
+    setText(cells.outcome, `waiting ${Math.floor(seconds)} s`);
+    setText(cells.seconds, seconds.toFixed(1));
+    row.style.setProperty("--seconds", seconds);
+  }
+  const longest = Math.max(...state.visible.map(({ seconds }) => seconds));
+  page.list.style.setProperty("--full", [1, 3, 10, 32].find((one) => one >= longest) ?? 64);
+}
+
+// drawCount counts the requests that are there. With a filter, the number found
+// is also read aloud.
 function drawCount() {
-  const { visible, requests, waiting, total, since, filter } = state;
-  const numeral = (number) => number.toLocaleString("en");
+  const { visible, requests, waiting, total, since, isAnew, filter } = state;
   const there = requests.length + waiting.length;
-  const all = total + waiting.length;
-  const ofAll = there < all ? `the last ${numeral(there)} of ${numeral(all)}` : numeral(there);
+  const recorded = numeral(requests.length);
+  const ofAll = requests.length < total ? `the last ${recorded} of ${numeral(total)}` : recorded;
   const found = filter ? `${numeral(visible.length)} of ${numeral(there)}` : "";
-  const count = waiting.length > 0 ? `${ofAll}, ${waiting.length} waiting` : ofAll;
+  const count = `${ofAll} recorded${waiting.length > 0 ? `, ${waiting.length} waiting` : ""}`;
+  const began = `${isAnew ? "Cleared or restarted at" : "Since"} ${since.slice(11, 19)}`;
   page.count.textContent = since ? found || count : "";
+  page.began.textContent = since ? began : "";
   page.found.textContent = found && `${found} requests`;
+  page.titles.hidden = there === 0;
   page.noRequests.hidden = !since || there > 0;
   page.noMatch.hidden = there === 0 || visible.length > 0;
 }
 
 function drawSelection() {
   const { visible, selected } = state;
-  const selectedRow = visible.includes(selected) ? selected.row : null;
-  for (const row of page.list.children) {
-    row.ariaSelected = String(row === selectedRow);
+  const row = visible.includes(selected) ? selected.row : null;
+  const before = page.list.querySelector('[aria-selected="true"]');
+  if (before && before !== row) {
+    before.ariaSelected = "false";
   }
-  page.list.setAttribute("aria-activedescendant", selectedRow?.id ?? "");
+  if (row) {
+    row.ariaSelected = "true";
+  }
+  page.list.setAttribute("aria-activedescendant", row?.id ?? "");
 }
 
 function drawPane() {
-  const { selected } = state;
-  page.pane.hidden = !selected;
+  const { selected, isOpen, description } = state;
+  page.desk.classList.toggle("open", isOpen);
+  page.selection.hidden = !selected;
+  page.noSelection.hidden = Boolean(selected);
   if (!selected) {
     return;
   }
-  const { time, method, url, operation, headers, body, fault } = selected;
-  const { status, answer, answerHeaders } = selected;
+  const { method, url, headers, body, fault, same, answer, answerHeaders } = selected;
+  const { status, error = "" } = selected;
   page.paneTitle.replaceChildren(cut("", `${method} ${url}`, "div"));
   const outcome = make("b", { className: outcomeClass(selected) }, outcomeOf(selected));
-  page.result.replaceChildren(outcome, " ", reveal(selected.error ?? ""));
-  page.sendAgain.hidden = !isKnown(selected) || !isKept(selected);
-  page.copy.hidden = !isKnown(selected) || curlLine(selected).search(unsafe) >= 0;
-  page.obstacle.hidden = !page.sendAgain.hidden && !page.copy.hidden;
+  const effect = make("span", { className: "fact told" }, effectOf(selected));
+  page.result.replaceChildren(outcome, effect, make("span", {}, reveal(error)));
+  const obstacles = [obstacleOf(selected, true), obstacleOf(selected, false)];
+  page.sendAgain.disabled = obstacles[0] !== "";
+  page.copy.disabled = obstacles[1] !== "";
+  page.obstacle.textContent = [...new Set(obstacles)].join(" ").trim();
   const className = isFailure(fault) ? "asked faulty" : "asked";
+  const meaning = [
+    isPreferred(selected) ? "Asked for by Prefer." : "",
+    fault ? meaningOf(fault) : "",
+    method === "HEAD" ? "An answer to HEAD has no body." : "",
+  ];
+  const asked = [make("code", {}, faultText(fault)), make("p", {}, meaning.join(" ").trim())];
+  const names = description.ofEntry.filter((name) => !placed.includes(name));
+  const others = Object.fromEntries(names.map((name) => [name, selected[name]]));
+  const earlier = same && make("button", { type: "button", className: "link" }, clock(same));
+  earlier?.addEventListener("click", () => select(same));
   const sentTitle = hasWholeBody(selected) ? "Sent" : "Sent, with a body that is not known";
-  const ofHead = method === "HEAD" ? " An answer to HEAD has no body." : "";
-  const parts = [make("code", {}, faultText(fault)), make("p", {}, meaningOf(fault) + ofHead)];
   page.details.replaceChildren(
-    make("div", { className, hidden: !fault }, ...parts),
-    facts({ ...notesOf(selected), time, seconds: secondsOf(selected), operation }),
+    make("div", { className, hidden: !fault }, ...asked),
+    facts({ ...others, ...notesOf(selected), seconds: secondsOf(selected), "same as": earlier }),
     ...part(sentTitle, make("pre", {}, reveal(`${method} ${url}${body && `\n\n${body}`}`))),
     ...part(answerTitle(selected), answer && make("pre", {}, reveal(indent(answer)))),
     ...part("Headers of the answer", status > 0 && facts(answerHeaders)),
@@ -691,8 +1066,8 @@ function answerTitle({ method, status, answerHeaders = {}, fault }) {
   if (status === 0 || method === "HEAD") {
     return `Body of the answer, not sent${what}`;
   }
-  const sent = { truncate: " (half was sent)", stall: " (half was sent)", drip: " (in pieces)" };
-  return `Body of the answer${sent[fault?.code] ?? ""}${what}`;
+  const parts = { truncate: " (half was sent)", stall: " (half was sent)", drip: " (in pieces)" };
+  return `Body of the answer${parts[fault?.code] ?? ""}${what}`;
 }
 
 function drawPets() {
@@ -701,19 +1076,32 @@ function drawPets() {
   page.petTable.hidden = pets.length === 0;
   page.noPets.hidden = !since || pets.length > 0;
   const rowOfPet = (pet) =>
-    make("tr", {}, ...description.members.map((name) => cut("", String(pet[name] ?? ""), "td")));
+    make("tr", {}, ...description.ofPet.map((name) => cut("", String(pet[name] ?? ""), "td")));
   page.petRows.replaceChildren(...pets.toReversed().map(rowOfPet));
 }
 
+// drawTexts draws short texts, and why the selected request is not in the list.
 function drawTexts() {
-  page.notice.textContent = state.notice;
-  page.refusal.textContent = state.refusal;
-  if (state.notice) {
-    page.notice.scrollIntoView({ block: "nearest" });
+  const { refusal, notice, paneNotice, requests, waiting, visible, selected } = state;
+  const isThere = requests.includes(selected) || waiting.includes(selected);
+  const isHidden = isThere && !visible.includes(selected);
+  const hidden = isHidden ? "The filter hides this request." : "";
+  const isGone = selected && !isThere;
+  setText(page.absence, isGone ? "This request is no longer in the journal." : hidden);
+  setText(page.refusal, refusal);
+  setText(page.paneNotice, paneNotice);
+  setText(page.notice, notice && `${notice} ${hidden}`.trim());
+  if (isGone && selected.status === undefined) {
+    page.result.firstChild.textContent = "was waiting"; // what became of it is not known
   }
 }
 
 // Events.
+
+function select(request) {
+  update({ selected: request, isOpen: true });
+  showRow(request); // also if it was selected before
+}
 
 function showRow(request) {
   if (state.visible.includes(request)) {
@@ -722,29 +1110,49 @@ function showRow(request) {
 }
 
 page.list.addEventListener("click", ({ target }) => {
-  const selected = state.visible.find(({ row }) => row.contains(target));
-  update({ selected: selected ?? state.selected });
-  page.pane.scrollIntoView({ block: "nearest" });
+  const clicked = state.visible.find(({ row }) => row.contains(target));
+  if (clicked) {
+    select(clicked);
+  }
 });
 
 page.list.addEventListener("keydown", (event) => {
   const { visible, selected } = state;
-  const step = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
+  const rowsInSight = Math.floor(page.list.clientHeight / visible[0]?.row.offsetHeight);
+  const inSight = Math.max(1, rowsInSight - 1);
+  const steps = {
+    ArrowDown: 1,
+    ArrowUp: -1,
+    PageDown: inSight,
+    PageUp: -inSight,
+    Home: -Infinity,
+    End: Infinity,
+  };
+  const step = steps[event.key];
   if (step && visible.length > 0) {
     event.preventDefault();
     const current = visible.indexOf(selected);
     const next = (current < 0 ? visible.length : current) + step;
-    update({ selected: visible[Math.max(0, Math.min(visible.length - 1, next))] });
-    showRow(state.selected); // also if it was selected before
+    select(visible[Math.max(0, Math.min(visible.length - 1, next))]);
   } else if (event.key === "Enter" && selected) {
-    page.pane.focus({ preventScroll: true });
-    page.pane.scrollIntoView({ block: "start" }); // also if it is higher than the window
+    update({ isOpen: true });
+    page.pane.focus();
   }
 });
 
-for (const part of [page.list, page.pane]) {
-  part.addEventListener("keydown", ({ key }) => key === "Escape" && page.close.click());
+// closePane leaves the request selected, so that the arrow keys go on from it.
+function closePane() {
+  if (page.pane.contains(document.activeElement)) {
+    page.list.focus({ preventScroll: true });
+  }
+  update({ isOpen: false });
 }
+
+document.addEventListener("keydown", ({ key, target }) => {
+  if (key === "Escape" && target !== page.filter) {
+    closePane();
+  }
+});
 
 page.list.addEventListener("scroll", () => {
   const { scrollTop, clientHeight, scrollHeight } = page.list;
@@ -767,25 +1175,49 @@ page.keyForm.addEventListener("submit", (event) => {
   page.keyForm.reset();
 });
 
-page.listPets.addEventListener("click", () => send(listing));
+page.listPets.addEventListener("click", () => sendAsClient(listing, "notice"));
 page.addPet.addEventListener("click", addPet);
-page.sendAgain.addEventListener("click", () => send(state.selected));
-page.copy.addEventListener("click", copy);
-page.close.addEventListener("click", () => update({ selected: null }));
+page.sendAgain.addEventListener("click", () => sendAsClient(state.selected, "paneNotice"));
+page.copy.addEventListener("click", copySelected);
+page.close.addEventListener("click", closePane);
 page.end.addEventListener("click", () => act("DELETE", "/__admin/fault"));
 for (const [button, question, method, path] of [
   [page.clear, "Remove all recorded requests, for all clients?", "DELETE", "/__admin/requests"],
-  [page.reset, "Reset pets, fault and requests, for all clients?", "POST", "/__admin/reset"],
+  [page.resetAll, "Reset pets, fault and requests, for all clients?", "POST", "/__admin/reset"],
 ]) {
   button.addEventListener("click", () => confirm(question) && act(method, path));
 }
 
-// In a narrow window, what is in focus is scrolled to below the sign.
+// commandsWith returns the first commands of a reader, with a key.
+function commandsWith(key) {
+  const curl = `curl -H ${quote(`Authorization: Bearer ${key}`)}`;
+  return [
+    `${curl} ${location.origin}/v1/pets --json '{"name":"Rex","categoryId":7}'`,
+    `${curl} -X PUT '${location.origin}/__admin/fault?code=503,lost'`,
+  ];
+}
+
+[page.firstCommand, page.secondCommand].forEach((element, i) => {
+  element.textContent = commandsWith("***")[i];
+  const button = element.nextElementSibling;
+  button.addEventListener("click", () => copyText(commandsWith(state.key)[i], true, "notice"));
+});
+
+// What the sign has room for depends on its width. In a narrow window, what is
+// in focus is scrolled to below the sign.
 new ResizeObserver(() => {
   document.documentElement.style.setProperty("--sign", `${page.sign.offsetHeight}px`);
+  update({ room: Math.max(2, Math.floor((page.sign.clientWidth - 250) / 140)) });
 }).observe(page.sign);
 
+for (const [name, member] of [
+  ["error", "error"],
+  ["unhandledrejection", "reason"],
+]) {
+  window.addEventListener(name, (event) => event[member] && report(event[member]));
+}
 window.addEventListener("hashchange", enter);
 document.addEventListener("visibilitychange", read);
 page.base.textContent = `${location.origin}/v1`;
+page.needs.hidden = true;
 enter();
