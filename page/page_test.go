@@ -829,7 +829,7 @@ func testLooks(p *page) {
 	})`
 	for _, width := range []int{320, 390, 768, 1024, 1366, 1600, 1920} {
 		p.resize(width, 768, "light")
-		p.eval("$('#close').click(); list.scrollTop = 0; scrollTo(0, 0)")
+		p.eval("$('#close').click(); list.scrollTop = 0; scrollTo(0, 0); return drawn()")
 		p.equal(cutFacts, []string{})
 		p.eval("window.before = places()")
 		p.equal("before.length > 4 && new Set(before.map(([, height]) => height)).size", 1)
@@ -983,6 +983,9 @@ const helpers = `
 	window.eachRow = (look) => listed().map((row) => {
 		row.click();
 		return look();
+	});
+	window.drawn = () => new Promise((resolve) => { // what a scroll and a new size cause
+		requestAnimationFrame(() => requestAnimationFrame(resolve));
 	});
 	const realFetch = window.fetch;
 	window.realTimeout = window.setTimeout;
