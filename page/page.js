@@ -72,7 +72,7 @@ const nothingKnown = {
 const state = {
   ...nothingKnown,
   description: null, // what readDescription returns, or null before
-  hasFailed: false, // whether the page has
+  isBroken: false, // whether an error of the page itself has been met
   key: null, // the API key, or "" while the page asks for it
   keyError: "", // why it asks
   filter: "",
@@ -89,7 +89,7 @@ const state = {
 const views = [
   { draw: drawChoices, shows: ["description"] },
   { draw: drawFrame, shows: ["key", "keyError"] },
-  { draw: drawSign, shows: ["fault", "since", "trouble", "hasFailed", "room"] },
+  { draw: drawSign, shows: ["fault", "since", "trouble", "isBroken", "room"] },
   { draw: drawList, shows: ["visible"] },
   { draw: drawWaiting, shows: ["visible", "waited"] },
   { draw: drawCount, shows: ["visible", "since", "total", "filter"] },
@@ -138,8 +138,6 @@ function compare(requests) {
 // Requests of the page for itself. The service does not record them, and applies
 // no fault to them.
 
-const notPetstore = "Something other than petstore answers.";
-
 // failure returns an error with a message to be told. An error without a status
 // is one of the page.
 function failure(message, status = 0) {
@@ -149,7 +147,7 @@ function failure(message, status = 0) {
 // demand throws an error unless an answer has what petstore would have sent.
 function demand(isPetstore) {
   if (!isPetstore) {
-    throw failure(notPetstore);
+    throw failure("Something other than petstore answers.");
   }
 }
 
@@ -223,7 +221,7 @@ function read() {
 function report(problem, key) {
   if (problem.status === undefined) {
     console.error(problem);
-    update({ hasFailed: true });
+    update({ isBroken: true });
   } else if (key === state.key && problem.status === 401) {
     useKey("", problem.message);
   } else if (key === state.key) {
@@ -790,7 +788,7 @@ function fieldOf({ name, description, example = "" }) {
 // signNow returns what the sign says. It is red while the fault does something
 // to requests to come.
 function signNow() {
-  const { trouble, hasFailed: isBroken, since, fault } = state;
+  const { trouble, isBroken, since, fault } = state;
   if (isBroken) {
     const scope = `Petstore may be well. Load the page again. ${page.needs.textContent}`;
     return { kind: "trouble", headline: "This page failed.", scope };
@@ -953,20 +951,11 @@ function drawLines() {
     const lane = goesOn < 0 ? ends.findIndex((one) => one < start) : goesOn;
     if (lane >= 0) {
       ends[lane] = end;
-      lines.push({ start, length: end - start, lane });
+      const style = `--start: ${start}; --length: ${end - start}; --lane: ${lane}`;
+      lines.push(make("i", { style }));
     }
   }
-  const drawing = JSON.stringify(lines);
-  if (drawing !== page.lines.dataset.drawing) {
-    page.lines.dataset.drawing = drawing;
-    page.lines.replaceChildren(...lines.map(lineElement));
-  }
-}
-
-function lineElement(places) {
-  const line = make("i");
-  Object.entries(places).forEach(([name, number]) => line.style.setProperty(`--${name}`, number));
-  return line;
+  page.lines.replaceChildren(...lines);
 }
 
 // drawWaiting draws how long requests have waited, beside a bar. The longest
@@ -1002,13 +991,8 @@ function drawCount() {
 function drawSelection() {
   const { visible, selected } = state;
   const row = visible.includes(selected) ? selected.row : null;
-  const before = page.list.querySelector('[aria-selected="true"]');
-  if (before && before !== row) {
-    before.ariaSelected = "false";
-  }
-  if (row) {
-    row.ariaSelected = "true";
-  }
+  page.list.querySelector('[aria-selected="true"]')?.setAttribute("aria-selected", "false");
+  row?.setAttribute("aria-selected", "true");
   page.list.setAttribute("aria-activedescendant", row?.id ?? "");
 }
 
@@ -1210,12 +1194,8 @@ new ResizeObserver(() => {
   update({ room: Math.max(2, Math.floor((page.sign.clientWidth - 250) / 140)) });
 }).observe(page.sign);
 
-for (const [name, member] of [
-  ["error", "error"],
-  ["unhandledrejection", "reason"],
-]) {
-  window.addEventListener(name, (event) => event[member] && report(event[member]));
-}
+window.addEventListener("error", ({ error }) => error && report(error));
+window.addEventListener("unhandledrejection", ({ reason }) => report(reason));
 window.addEventListener("hashchange", enter);
 document.addEventListener("visibilitychange", read);
 page.base.textContent = `${location.origin}/v1`;
