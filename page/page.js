@@ -52,8 +52,9 @@ const hasPane = matchMedia("(width >= 48rem)");
 
 // State.
 
-// What is known of a service that has not answered yet.
-const nothingKnown = {
+const state = {
+  key: null, // the API key, or "" while the page asks for it
+  keyError: "", // why it asks
   trouble: "", // why nothing is known at the moment
   since: "", // when the ids of the journal began, or "" before the first answer
   isAnew: false, // whether they began while the page was open
@@ -67,14 +68,8 @@ const nothingKnown = {
   expected: null, // finds the request of the page that is to be selected
   pets: [], // the last ones, in ascending order of id
   refusal: "", // why a fault has not been set
-};
-
-const state = {
-  ...nothingKnown,
   description: null, // what readDescription returns, or null before
   isBroken: false, // whether an error of the page itself has been met
-  key: null, // the API key, or "" while the page asks for it
-  keyError: "", // why it asks
   filter: "",
   visible: [], // the requests that have the words of the filter, in the order of their arrival
   followsEnd: true, // whether the list scrolls to new requests
@@ -207,31 +202,29 @@ let nextReading = 0; // the timer of the next one
 function read() {
   reading = reading.then(async () => {
     clearTimeout(nextReading);
-    const { key } = state;
-    if (key) {
-      await readNews().catch((problem) => report(problem, key));
+    if (state.key) {
+      await readNews().catch(report);
       nextReading = setTimeout(read, readingInterval);
     }
   });
   return reading;
 }
 
-// report tells why a request with this key has failed, or that the page has.
-// The reader may have entered another key.
-function report(problem, key) {
+// report tells why a request of the page has failed, or that the page has.
+function report(problem) {
   if (problem.status === undefined) {
     console.error(problem);
     update({ isBroken: true });
-  } else if (key === state.key && problem.status === 401) {
-    useKey("", problem.message);
-  } else if (key === state.key) {
+  } else if (problem.status === 401) {
+    update({ key: "", keyError: problem.message, trouble: "", since: "", fault: {} });
+  } else {
     update({ trouble: problem.message });
   }
 }
 
 // readNews updates the state. After a reset, the ids of the journal begin anew.
 async function readNews() {
-  const { key, since: known, total: soFar } = state;
+  const { since: known, total: soFar } = state;
   if (!state.description) {
     update({ description: await readDescription() });
   }
@@ -243,10 +236,6 @@ async function readNews() {
   }
   const { total, since } = journal.meta;
   const pets = await readPets(isAnew ? [] : state.pets);
-  if (key !== state.key || known !== state.since) {
-    return; // the reader has entered a key
-  }
-
   const news = journal.requests.map(withRow);
   const isGap = news.length < total - soFar; // the service has dropped some
   const all = [...(isAnew || isGap ? [] : state.requests), ...news];
@@ -313,13 +302,12 @@ function matchWaiting(given) {
 
 // act changes something, or shows why that was not done.
 async function act(method, path) {
-  const { key } = state;
   update({ notice: "", paneNotice: "", refusal: "" });
   try {
     await call(method, path);
   } catch (problem) {
     if (problem.status !== 400) {
-      report(problem, key);
+      report(problem);
     }
     update({ refusal: problem.message });
     page.refusal.scrollIntoView({ block: "nearest" });
@@ -389,26 +377,19 @@ function copySelected() {
   copyText(curlLine(selected), selected.headers.Authorization === "Bearer ***", "paneNotice");
 }
 
-// useKey uses a key until the tab is closed. Without one, the page asks for it,
-// for a reason.
-function useKey(text, keyError = "") {
-  const key = text.replace(/[^!-~]/g, ""); // as no key has other characters
-  sessionStorage.apiKey = key;
-  update({ ...nothingKnown, key, keyError, notice: "", paneNotice: "" });
-  read();
-}
-
-// enter uses the key in the address, as in /#key=abc, and removes it there, or
-// that of the tab.
-function enter() {
+// takeKey takes the key in the address, as in /#key=abc, and removes it there.
+function takeKey() {
   const fragment = location.hash.slice(1).replaceAll("+", "%2B"); // or it would be a space
   const key = new URLSearchParams(fragment).get("key");
   if (key) {
+    keepKey(key);
     history.replaceState(null, "", location.pathname);
   }
-  if (key || !state.key) {
-    useKey(key || (sessionStorage.apiKey ?? ""));
-  }
+}
+
+// keepKey keeps a key until the tab is closed.
+function keepKey(text) {
+  sessionStorage.apiKey = text.replace(/[^!-~]/g, ""); // as no key has other characters
 }
 
 // Requests and faults as text.
@@ -1155,8 +1136,8 @@ page.anotherForm.addEventListener("submit", (event) => {
 
 page.keyForm.addEventListener("submit", (event) => {
   event.preventDefault();
-  useKey(page.keyField.value);
-  page.keyForm.reset();
+  keepKey(page.keyField.value);
+  location.reload();
 });
 
 page.listPets.addEventListener("click", () => sendAsClient(listing, "notice"));
@@ -1196,8 +1177,10 @@ new ResizeObserver(() => {
 
 window.addEventListener("error", ({ error }) => error && report(error));
 window.addEventListener("unhandledrejection", ({ reason }) => report(reason));
-window.addEventListener("hashchange", enter);
+window.addEventListener("hashchange", () => location.hash.startsWith("#key=") && location.reload());
 document.addEventListener("visibilitychange", read);
 page.base.textContent = `${location.origin}/v1`;
 page.needs.hidden = true;
-enter();
+takeKey();
+update({ key: sessionStorage.apiKey ?? "" });
+read();
