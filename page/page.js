@@ -103,7 +103,12 @@ function update(changes) {
   if (["requests", "waiting", "filter"].some((name) => changed.has(name))) {
     const all = [...state.requests, ...state.waiting];
     all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time));
+    const { selected } = state;
+    const known = selected?.same;
     compare(all);
+    if (selected?.same !== known) {
+      changed.add("selected"); // what it is the same as is in the pane
+    }
     const words = state.filter.toLowerCase().split(/\s+/);
     state.visible = all.filter(({ text }) => words.every((word) => text.includes(word)));
     changed.add("visible");
@@ -116,11 +121,15 @@ function update(changes) {
 }
 
 // compare finds, for each request, the last failed one before it with the same
-// method, target and body, unless one like them has succeeded since.
+// method, target and body, unless one like them has succeeded since. U+FFFD
+// stands for a byte that is not known.
 function compare(requests) {
   const failed = new Map();
   for (const request of requests.filter(hasWholeBody)) {
     const { line, status } = request;
+    if (line.includes("\uFFFD")) {
+      continue;
+    }
     request.same = failed.get(line);
     if (hasFailed(request)) {
       failed.set(line, request);
@@ -245,7 +254,7 @@ async function readNews() {
   const isNews = isAnew || news.length > 0;
   const isSameFault = parametersOf(fault) === parametersOf(state.fault);
   const ended = news.find(({ identity }) => identity === selected?.identity);
-  const arrived = expected && [...waiting, ...news].find(expected);
+  const arrived = expected && [...waiting, ...news].findLast(expected);
   update({
     trouble: "",
     fault: JSON.stringify(fault) === JSON.stringify(state.fault) ? state.fault : fault,
@@ -336,6 +345,8 @@ async function sendAsClient(request, place) {
     pending: state.pending + 1,
     followsEnd: true,
     expected: isNew,
+    notice: "",
+    paneNotice: "",
     [place]: "Waiting for an answer.",
   });
   let result = "no answer, or not all of it";
@@ -348,7 +359,9 @@ async function sendAsClient(request, place) {
   }
   await read();
   const others = state.pending > 1 ? " Another request waits." : "";
-  update({ pending: state.pending - 1, [place]: `This browser got ${result}.${others}` });
+  const sent = [...state.requests, ...state.waiting].filter(isNew).length;
+  const times = sent > 1 && !others ? `sent it ${sent} times, and ` : ""; // as browsers do
+  update({ pending: state.pending - 1, [place]: `This browser ${times}got ${result}.${others}` });
 }
 
 // addPet adds a pet. Its name differs from those of the pets that it is shown
@@ -736,24 +749,24 @@ function drawChoices() {
   const all = [...presets, ...words.map(ofWord)];
   const byMoment = Object.groupBy(all, ({ fault }) => meaningOf(fault).split(",")[0]);
   for (const [moment, ofMoment] of Object.entries(byMoment)) {
-    const buttons = make("div", { className: "buttons" }, ...ofMoment.map(faultButton));
+    const buttons = make("div", { className: "buttons" }, ...ofMoment.map((preset) => faultButton(preset)));
     page.presets.append(make("fieldset", {}, make("legend", {}, moment), buttons));
   }
   const isOffered = ({ fault }) => offered.includes(fault.code ?? fault.delay);
-  page.offers.append(...all.filter(isOffered).map(faultButton));
+  page.offers.append(...all.filter(isOffered).map((preset) => faultButton(preset, { times: 1 })));
   page.anotherForm.prepend(...parameters.map(fieldOf));
   page.petTitles.append(...ofPet.map((name) => cut("", name, "th")));
 }
 
-// faultButton returns a button that sets a fault with the choices, which are
-// then as at the start.
-function faultButton({ label, fault }) {
+// faultButton returns a button that sets a fault, with these parameters or with
+// the choices.
+function faultButton({ label, fault }, parameters) {
   const title = `${faultText(fault)}: ${meaningOf(fault)}`;
   const button = make("button", { type: "button", title }, label);
   button.addEventListener("click", () => {
     const { operation, times } = page.presets.elements;
-    setFault({ ...fault, operation: operation.value, times: times.value });
-    page.presets.reset();
+    const choices = { operation: operation.value, times: times.value };
+    setFault({ ...fault, ...(parameters ?? choices) });
   });
   return button;
 }
@@ -784,11 +797,12 @@ function signNow() {
   }
   const queue = queueOf(fault);
   const [{ fault: next } = { fault: {} }] = queue.coming;
-  const operation = fault.operation ? `${fault.operation} only` : "All requests";
+  const operation = fault.operation ? `${fault.operation} only` : "All requests under /v1";
   const retryAfter = fault["retry-after"];
+  const held = fault.held > 0 ? `, ${numeral(fault.held)} held` : "";
   return {
     kind: queue.coming.some((run) => isFailure(run.fault)) ? "active" : "idle",
-    headline: queue.coming.length > 0 ? "Standing fault" : "Used up",
+    headline: (queue.coming.length > 0 ? "Standing fault" : "Used up") + held,
     scope: retryAfter ? `${operation}, Retry-After ${retryAfter}` : operation,
     queue,
     label: labelOf(next),
@@ -808,12 +822,11 @@ function drawSign() {
   page.meaning.replaceChildren(fact, make("span", { className: "quiet" }, question));
   page.offers.hidden = kind !== "calm";
   page.ending.hidden = !queue;
-  page.held.textContent = held > 0 ? `${numeral(held)} held` : "";
   page.end.textContent = held > 0 ? "End and release" : "End";
   document.title = kind === "calm" ? "Petstore" : `${label} – Petstore`;
   page.mark.setAttribute("fill", kind === "active" || (queue && held > 0) ? "#d1352b" : "#748090");
   page.icon.href = `data:image/svg+xml,${encodeURIComponent(page.mark.outerHTML)}`;
-  setText(page.spoken, queue ? `${headline}. The next request: ${label}` : headline);
+  setText(page.spoken, queue ? `${headline}, ${scope}. The next one: ${label}` : headline);
 }
 
 // chipsOf returns the chips of a queue: as many as there is room for, and how
@@ -845,7 +858,7 @@ function chipsOf({ used, coming }) {
     next,
     ...near.map((run) => chip("", run)),
     distant.length > 0 ? word(`and ${sum(distant)} more`) : "",
-    word(runs.at(-1).count === Infinity ? "every request" : "then as usual"),
+    word(runs.at(-1).count === Infinity ? "every time" : "then as usual"),
   ].filter(Boolean);
 }
 
@@ -858,7 +871,7 @@ function makeRow(request) {
   const isSimulated = fault?.code === String(status); // the error then says nothing of the request
   const cells = {
     outcome: make("b", { className: outcomeClass(request) }, outcomeOf(request)),
-    same: make("span", { className: "fact same" }),
+    same: make("span", { className: "fact same", title: "The same method, target and body" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };
@@ -960,7 +973,7 @@ function drawCount() {
   const ofAll = requests.length < total ? `the last ${recorded} of ${numeral(total)}` : recorded;
   const found = filter ? `${numeral(visible.length)} of ${numeral(there)}` : "";
   const count = `${ofAll} recorded${waiting.length > 0 ? `, ${waiting.length} waiting` : ""}`;
-  const began = `${isAnew ? "Cleared or restarted at" : "Since"} ${since.slice(11, 19)}`;
+  const began = `${isAnew ? "Cleared or restarted at" : "Since"} ${since.slice(11, 19)} UTC`;
   page.count.textContent = since ? found || count : "";
   page.began.textContent = since ? began : "";
   page.found.textContent = found && `${found} requests`;
@@ -1064,7 +1077,7 @@ function drawTexts() {
 // Events.
 
 function select(request) {
-  update({ selected: request, isOpen: true });
+  update({ selected: request, isOpen: true, paneNotice: "" });
   showRow(request); // also if it was selected before
 }
 
@@ -1157,8 +1170,8 @@ for (const [button, question, method, path] of [
 function commandsWith(key) {
   const curl = `curl -H ${quote(`Authorization: Bearer ${key}`)}`;
   return [
-    `${curl} ${location.origin}/v1/pets --json '{"name":"Rex","categoryId":7}'`,
-    `${curl} -X PUT '${location.origin}/__admin/fault?code=503,lost'`,
+    `${curl} -X PUT '${location.origin}/__admin/fault?code=lost&times=1'`,
+    `${curl} --retry 1 --retry-all-errors ${location.origin}/v1/pets --json '{"name":"Rex","categoryId":7}'`,
   ];
 }
 
