@@ -70,7 +70,7 @@ class ClientTest {
             var begin = System.nanoTime();
             var problem = problemOf(petstore.base(), 1, 2);
             var seconds = (System.nanoTime() - begin) / 1_000_000_000;
-            if (seconds >= 10) throw new AssertionError("createPet returned after " + seconds + " s, want 2 s", problem);
+            if (seconds >= 10) throw new AssertionError("createPet took " + seconds + " s, want 2 s", problem);
             if (problem == null) throw new AssertionError("createPet returned, want an exception");
             equal("the statuses", petstore.statuses(), List.of(201), problem);
         }

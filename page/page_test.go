@@ -337,6 +337,21 @@ func testStory(p *page) {
 	p.see("#result", "201, stalls adds pet 4", "#details", "same as ")
 	p.eval("$('#details button').click()")
 	p.see("#result", "201, cut adds pet 3", "#list [aria-selected=true]", "truncate")
+
+	// What a request is the same as may be known later than its answer. What has a
+	// byte that is not known is the same as nothing.
+	p.send("POST /__admin/reset", "")
+	p.start("POST /v1/pets", rex, "Prefer: answer-delay=30")
+	p.see("#list .held", "waiting")
+	p.send("POST /v1/pets", rex)
+	p.click("POST 201")
+	p.see("#result", "201 adds pet 2")
+	p.leave()
+	p.see("#details", "same as ", "#list", "client left")
+	for _, target := range []string{"/v1/\xfe", "/v1/\xff"} {
+		p.send("GET "+target, "")
+	}
+	p.equal("rows().slice(-2)", []string{"GET 404 /v1/⟨U+fffd⟩", "GET 404 /v1/⟨U+fffd⟩"})
 }
 
 // What a client sent, and the answer, are shown as they are, and as text.
