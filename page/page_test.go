@@ -342,7 +342,7 @@ func testStory(p *page) {
 	// byte that is not known is the same as nothing.
 	p.send("POST /__admin/reset", "")
 	p.start("POST /v1/pets", rex, "Prefer: answer-delay=30")
-	p.see("#list .held", "waiting")
+	p.see("#count", "0 recorded, 1 waiting")
 	p.send("POST /v1/pets", rex)
 	p.click("POST 201")
 	p.see("#result", "201 adds pet 2")
