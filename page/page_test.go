@@ -342,11 +342,12 @@ func testStory(p *page) {
 	// byte that is not known is the same as nothing.
 	p.send("POST /__admin/reset", "")
 	p.start("POST /v1/pets", rex, "Prefer: answer-delay=30")
+	leave := p.leave
 	p.see("#count", "0 recorded, 1 waiting")
 	p.send("POST /v1/pets", rex)
 	p.click("POST 201")
 	p.see("#result", "201 adds pet 2")
-	p.leave()
+	leave()
 	p.see("#details", "same as ", "#list", "client left")
 	for _, target := range []string{"/v1/\xfe", "/v1/\xff"} {
 		p.send("GET "+target, "")
