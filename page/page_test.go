@@ -319,8 +319,8 @@ func testStory(p *page) {
 		" return shown(b.querySelector('.same')) === 'same as ' + shown(a.querySelector('.time')); })", true)
 	p.equal("new Set($$('#lines i').map((one) => one.getBoundingClientRect().left)).size", 2)
 
-	// An answer that the client did not get as usual is told in other type. The
-	// longest bar is of the request that waits.
+	// What a request adds is in bold if its answer was not sent as usual. The longest
+	// bar is that of the request that waits.
 	const ofRow = "listed().map((row) => getComputedStyle(row.querySelector(%s))%s)"
 	p.equal(fmt.Sprintf(ofRow, "'.fact'", ".fontWeight > 600")+".slice(0, 4)", []bool{true, true, false, true})
 	p.equal("new Set("+fmt.Sprintf(ofRow, "'b'", ".color")+".slice(2, 9)).size", 3)
@@ -403,7 +403,7 @@ func testSent(p *page) {
 	p.equal("$('[aria-selected=true] .excerpt').textContent.includes(arguments[0])", true, shown)
 	p.equal("/[\\u0085\\u202e\\u2060]/.test(document.body.innerHTML)", false)
 
-	// How much of a body is known and was sent is told.
+	// The pane says how much of a body is known, and was sent.
 	p.send("DELETE /__admin/requests", "")
 	p.see("#noRequests", "No requests")
 	p.eval("$('#close').click()")
