@@ -27,11 +27,8 @@ const offered = ["503", "lost", "30"];
 // The parameters of a fault that make requests wait, with what the sign says of each.
 const delays = { delay: "Slow", "answer-delay": "Answer slow" };
 
-// What the sign says if the next request gets no fault.
-const usual = "The request is answered as usual.";
-
 // What becomes of a body that is sent, but not as usual.
-const mishaps = { truncate: "cut", stall: "stalls", drip: "slow" };
+const mishaps = { truncate: "cut", stall: "stalled", drip: "slow" };
 
 // The members of the journal that have a place of their own in the pane. The
 // others are listed there.
@@ -79,8 +76,8 @@ const state = {
   room: 8, // how many chips the sign has room for
 };
 
-// views are the functions that draw, each with the names of the state that it
-// shows.
+// views are the functions that draw, each with names of the state. When one of
+// these changes, it draws; what else it shows changes with them.
 const views = [
   { draw: drawChoices, shows: ["description"] },
   { draw: drawFrame, shows: ["key", "keyError"] },
@@ -800,13 +797,16 @@ function signNow() {
   const operation = fault.operation ? `${fault.operation} only` : "All requests under /v1";
   const retryAfter = fault["retry-after"];
   const held = fault.held > 0 ? `, ${numeral(fault.held)} held` : "";
+  if (queue.coming.length === 0) {
+    return { kind: "idle", headline: `Fault used up${held}`, queue, label: labelOf(next) };
+  }
   return {
     kind: queue.coming.some((run) => isFailure(run.fault)) ? "active" : "idle",
-    headline: (queue.coming.length > 0 ? "Standing fault" : "Used up") + held,
+    headline: `Standing fault${held}`,
     scope: retryAfter ? `${operation}, Retry-After ${retryAfter}` : operation,
     queue,
     label: labelOf(next),
-    meaning: isFailure(next) ? meaningOf(next) : usual,
+    meaning: meaningOf(next),
   };
 }
 
@@ -823,10 +823,11 @@ function drawSign() {
   page.offers.hidden = kind !== "calm";
   page.ending.hidden = !queue;
   page.end.textContent = held > 0 ? "End and release" : "End";
-  document.title = kind === "calm" ? "Petstore" : `${label} – Petstore`;
+  document.title = kind === "calm" ? "Petstore" : `${held > 0 ? headline : label} – Petstore`;
   page.mark.setAttribute("fill", kind === "active" || (queue && held > 0) ? "#d1352b" : "#748090");
   page.icon.href = `data:image/svg+xml,${encodeURIComponent(page.mark.outerHTML)}`;
-  setText(page.spoken, queue ? `${headline}, ${scope}. The next one: ${label}` : headline);
+  const subject = [headline, scope].filter(Boolean).join(", ");
+  setText(page.spoken, queue ? `${subject}. The next one: ${label}` : headline);
 }
 
 // chipsOf returns the chips of a queue: as many as there is room for, and how
@@ -846,8 +847,7 @@ function chipsOf({ used, coming }) {
     const number = times > 1 && times < Infinity ? ` × ${numeral(times)}` : "";
     const name = labelOf(run.fault) + number;
     const className = `chip ${kind} ${isFailure(run.fault) ? "" : "good"}`;
-    const title = isFailure(run.fault) ? meaningOf(run.fault) : usual;
-    return make("li", { className, title }, kind === "used" ? `✓ ${name}` : name);
+    return make("li", { className, title: meaningOf(run.fault) }, kind === "used" ? `✓ ${name}` : name);
   };
   const next = chip("next", { fault }, 1);
   next.ariaCurrent = "step";
@@ -867,10 +867,10 @@ let rowsMade = 0;
 // makeRow returns a row, and the cells of it that change.
 function makeRow(request) {
   const { time, method, url, headers, body, status, fault, error, seconds } = request;
-  const isUnusual = hasFailed(request) || isFailure(fault);
   const isSimulated = fault?.code === String(status); // the error then says nothing of the request
   const cells = {
     outcome: make("b", { className: outcomeClass(request) }, outcomeOf(request)),
+    effect: make("span", { className: "fact" }, effectOf(request)),
     same: make("span", { className: "fact same", title: "The same method, target and body" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
@@ -884,12 +884,14 @@ function makeRow(request) {
     make(
       "span",
       { className: "what" },
-      cut("code url", url),
-      fault ? tagOf(request) : "",
-      make("span", { className: isUnusual ? "fact told" : "fact" }, effectOf(request)),
-      cells.same,
-      ...linesOf(notesOf(request)).map((note) => cut("code tag note", note)),
-      cut("excerpt", (!isSimulated && error) || body),
+      make("span", {}, cut("code url", url), fault ? tagOf(request) : "", cells.effect),
+      make(
+        "span",
+        {},
+        cells.same,
+        ...linesOf(notesOf(request)).map((note) => cut("code tag note", note)),
+        cut("excerpt", (!isSimulated && error) || body),
+      ),
     ),
     cut("client", clientOf(headers), "span", headers["User-Agent"]),
     cells.pause,
@@ -916,10 +918,12 @@ function drawList() {
   const unwanted = [...page.list.querySelectorAll(".row")].filter((row) => !wanted.has(row));
   unwanted.forEach((row) => row.remove());
   let next = page.lines.nextElementSibling;
-  visible.forEach(({ row, cells, time, same }, i) => {
+  visible.forEach((request, i) => {
+    const { row, cells, time, same, fault } = request;
     const pause = (Date.parse(time) - Date.parse(visible[i - 1]?.time)) / 1000;
     setText(cells.pause, i > 0 ? `+${pause.toFixed(3)}` : "");
     setText(cells.same, same ? `same as ${clock(same)}` : "");
+    cells.effect.classList.toggle("told", Boolean(same) || isFailure(fault) || hasFailed(request));
     if (row === next) {
       next = next.nextElementSibling;
     } else {
@@ -932,19 +936,18 @@ function drawList() {
   }
 }
 
-// drawLines joins each row with the one that it is the same as. A line goes on
-// in the lane of the one that it begins at, or takes one that is free.
+// drawLines joins each row with the one that it is the same as. The shortest
+// lines are next to the rows. There is no room for more lanes.
 function drawLines() {
   const { visible } = state;
   const rows = new Map(visible.map((request, i) => [request, i]));
   const joins = visible.map(({ same }, i) => [rows.get(same), i]).filter(([start]) => start >= 0);
-  const ends = Array(maxLanes).fill(-1);
+  const lanes = Array.from({ length: maxLanes }, () => []);
   const lines = [];
-  for (const [start, end] of joins.sort(([a], [b]) => a - b)) {
-    const goesOn = ends.indexOf(start);
-    const lane = goesOn < 0 ? ends.findIndex((one) => one < start) : goesOn;
+  for (const [start, end] of joins.sort(([a, b], [c, d]) => b - a - (d - c))) {
+    const lane = lanes.findIndex((line) => line.every(([from, to]) => end <= from || to <= start));
     if (lane >= 0) {
-      ends[lane] = end;
+      lanes[lane].push([start, end]);
       const style = `--start: ${start}; --length: ${end - start}; --lane: ${lane}`;
       lines.push(make("i", { style }));
     }
@@ -970,7 +973,7 @@ function drawCount() {
   const { visible, requests, waiting, total, since, isAnew, filter } = state;
   const there = requests.length + waiting.length;
   const recorded = numeral(requests.length);
-  const ofAll = requests.length < total ? `the last ${recorded} of ${numeral(total)}` : recorded;
+  const ofAll = requests.length < total ? `The last ${recorded} of ${numeral(total)}` : recorded;
   const found = filter ? `${numeral(visible.length)} of ${numeral(there)}` : "";
   const count = `${ofAll} recorded${waiting.length > 0 ? `, ${waiting.length} waiting` : ""}`;
   const began = `${isAnew ? "Cleared or restarted at" : "Since"} ${since.slice(11, 19)} UTC`;
@@ -1076,8 +1079,8 @@ function drawTexts() {
 
 // Events.
 
-function select(request) {
-  update({ selected: request, isOpen: true, paneNotice: "" });
+function select(request, isOpen = true) {
+  update({ selected: request, isOpen, paneNotice: "" });
   showRow(request); // also if it was selected before
 }
 
@@ -1111,7 +1114,8 @@ page.list.addEventListener("keydown", (event) => {
     event.preventDefault();
     const current = visible.indexOf(selected);
     const next = (current < 0 ? visible.length : current) + step;
-    select(visible[Math.max(0, Math.min(visible.length - 1, next))]);
+    const found = visible[Math.max(0, Math.min(visible.length - 1, next))];
+    select(found, state.isOpen || hasPane.matches); // or the list would be covered
   } else if (event.key === "Enter" && selected) {
     update({ isOpen: true });
     page.pane.focus();
@@ -1181,11 +1185,13 @@ function commandsWith(key) {
   button.addEventListener("click", () => copyText(commandsWith(state.key)[i], true, "notice"));
 });
 
-// What the sign has room for depends on its width. In a narrow window, what is
-// in focus is scrolled to below the sign.
+// What the sign has room for depends on its width: a chip has some 9 rem. In a
+// narrow window, what is in focus is scrolled to below the sign.
 new ResizeObserver(() => {
-  document.documentElement.style.setProperty("--sign", `${page.sign.offsetHeight}px`);
-  update({ room: Math.max(2, Math.floor((page.sign.clientWidth - 250) / 140)) });
+  const { style } = document.documentElement;
+  style.setProperty("--sign", `${page.sign.offsetHeight}px`);
+  const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  update({ room: Math.max(2, Math.floor(page.sign.clientWidth / rem / 9 - 2)) });
 }).observe(page.sign);
 
 window.addEventListener("error", ({ error }) => error && report(error));
