@@ -105,10 +105,13 @@ class ClientTest {
     public static void main(String[] args) throws Exception {
         var tests = new ClientTest();
         tests.triesAgain();
+        System.out.println("ok - triesAgain");
         tests.givesUpInTime();
+        System.out.println("ok - givesUpInTime");
         tests.triesAgainAfterTimeout();
+        System.out.println("ok - triesAgainAfterTimeout");
         tests.obeysRetryAfter();
-        System.out.println("ok - 4 tests");
+        System.out.println("ok - obeysRetryAfter");
     }
 
     /** Calls the client, and returns the exception that it throws, or null. */

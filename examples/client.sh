@@ -12,7 +12,7 @@ PETSTORE=./petstore # the binary
 # Start petstore, with a key of this run. It stops when descriptor 3 is closed, which
 # happens when this script has ended, also if it is killed. If the script fails, it shows
 # the log of petstore.
-export PETSTORE_API_KEY="test-$$" no_proxy="127.0.0.1,${no_proxy-}" # a proxy could not reach it
+export PETSTORE_API_KEY="test-$$" no_proxy="127.0.0.1,${no_proxy-${NO_PROXY-}}" # a proxy could not reach it
 dir=$(mktemp -d) || exit 1
 trap '[ "$?" = 0 ] || cat "$dir/log" >&2; rm -r "$dir"' EXIT
 trap 'exit 1' HUP INT TERM

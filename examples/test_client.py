@@ -25,7 +25,7 @@ PETSTORE = pathlib.Path(__file__).with_name("petstore")
 KEY = secrets.token_hex()
 
 # A proxy of the environment could not reach petstore.
-os.environ["no_proxy"] = "127.0.0.1," + os.environ.get("no_proxy", "")
+os.environ["no_proxy"] = "127.0.0.1," + os.environ.get("no_proxy", os.environ.get("NO_PROXY", ""))
 
 
 def create_pet(base, tries, timeout):
