@@ -228,6 +228,11 @@ func (s *service) handle(rt route) http.HandlerFunc {
 			h.Set("Content-Length", strconv.Itoa(len(a.body)))
 		}
 		if x.isRecorded() {
+			if r.Header.Get("Sec-Fetch-Site") == "same-origin" {
+				// It is one that the page sends as a client. On a connection that it has used
+				// before, a browser would repeat it if its answer is lost.
+				h.Set("Connection", "close")
+			}
 			x.record(a)
 		}
 		x.logRequest(a)

@@ -837,7 +837,7 @@ function chipsOf({ used, coming }) {
   const [{ fault, count }, ...later] = runs;
   const rest = count > 1 && count < Infinity ? [{ fault, count: count - 1 }] : [];
   const future = [...rest, ...later];
-  const split = Math.max(0, used.length - Math.floor(state.room / 3));
+  const split = Math.max(0, used.length - Math.floor(state.room / 2));
   const before = used.slice(0, split);
   const past = used.slice(split);
   const near = future.slice(0, state.room - past.length);
@@ -1167,7 +1167,12 @@ for (const [button, question, method, path] of [
   [page.clear, "Remove all recorded requests, for all clients?", "DELETE", "/__admin/requests"],
   [page.resetAll, "Reset pets, fault and requests, for all clients?", "POST", "/__admin/reset"],
 ]) {
-  button.addEventListener("click", () => confirm(question) && act(method, path));
+  button.addEventListener("click", () => {
+    if (confirm(question)) {
+      update({ selected: null, isOpen: false });
+      act(method, path);
+    }
+  });
 }
 
 // commandsWith returns the first commands of a reader, with a key.
