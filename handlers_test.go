@@ -2056,7 +2056,7 @@ func TestReadme(t *testing.T) {
 					want = append(want, output)
 				}
 			}
-			if len(commands) == 0 || commands[0] != "PETSTORE_API_KEY=test go run . -log" {
+			if len(commands) == 0 || commands[0] != "PETSTORE_API_KEY=test go run ." {
 				t.Fatalf("got the commands %q, want one that starts petstore first", commands)
 			}
 			commands[0] = "echo " + s.url + "/v1" // it is running already
