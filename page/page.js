@@ -117,9 +117,10 @@ function update(changes) {
   }
 }
 
-// compare finds, for each request, the last failed one before it with the same
-// method, target and body, unless one like them has succeeded since. U+FFFD
-// stands for a byte that is not known.
+// compare finds, for each request, a failed one before it with the same method,
+// target and body, unless one like them has succeeded since: the last one that
+// has changed something, or else the last one. U+FFFD stands for a byte that is
+// not known.
 function compare(requests) {
   const failed = new Map();
   for (const request of requests.filter(hasWholeBody)) {
@@ -129,7 +130,7 @@ function compare(requests) {
     }
     request.same = failed.get(line);
     if (hasFailed(request)) {
-      failed.set(line, request);
+      failed.set(line, !effectOf(request) && hasEffect(request.same) ? request.same : request);
     } else if (status !== undefined) {
       failed.delete(line);
     }
@@ -250,7 +251,8 @@ async function readNews() {
   const { selected, isOpen, expected, pending, trouble } = state;
   const isNews = isAnew || news.length > 0;
   const isSameFault = parametersOf(fault) === parametersOf(state.fault);
-  const ended = news.find(({ identity }) => identity === selected?.identity);
+  const isEnd = ({ identity }) => selected?.status === undefined && identity === selected?.identity;
+  const ended = news.find(isEnd);
   const arrived = expected && [...waiting, ...news].findLast(expected);
   update({
     trouble: "",
@@ -502,6 +504,11 @@ function effectOf({ operation, status, fault, answerHeaders = {}, error }) {
   return operation === "createPet" && isOfGateway && !error ? "adds a pet" : "";
 }
 
+// hasEffect reports whether a request has changed something. There may be none.
+function hasEffect(request) {
+  return Boolean(request && effectOf(request));
+}
+
 // secondsOf returns the time until the answer was ready. Its body may then have
 // been sent slowly.
 function secondsOf({ method, seconds, status, fault }) {
@@ -709,7 +716,7 @@ function make(tag, properties, ...content) {
 
 // cut returns an element whose text may be cut. Its title is longer.
 function cut(className, text = "", tag = "span", whole = text) {
-  const title = reveal(whole.slice(0, 1000));
+  const title = reveal(whole.slice(0, 1000)) + (whole.length > 1000 ? "…" : "");
   const start = text.slice(0, 200).replace(/[\uD800-\uDBFF]$/, ""); // no half of a character
   const end = start.length < text.length ? "…" : "";
   return make(tag, { className: `cut ${className}`, title }, reveal(start) + end);
@@ -795,7 +802,8 @@ function signNow() {
   const queue = queueOf(fault);
   const [{ fault: next } = { fault: {} }] = queue.coming;
   const operation = fault.operation ? `${fault.operation} only` : "All requests under /v1";
-  const retryAfter = fault["retry-after"];
+  const hasStatus = queue.coming.some((run) => run.fault.code > 0);
+  const retryAfter = hasStatus && fault["retry-after"];
   const held = fault.held > 0 ? `, ${numeral(fault.held)} held` : "";
   if (queue.coming.length === 0) {
     return { kind: "idle", headline: `Fault used up${held}`, queue, label: labelOf(next) };
@@ -837,7 +845,7 @@ function chipsOf({ used, coming }) {
   const [{ fault, count }, ...later] = runs;
   const rest = count > 1 && count < Infinity ? [{ fault, count: count - 1 }] : [];
   const future = [...rest, ...later];
-  const split = Math.max(0, used.length - Math.floor(state.room / 2));
+  const split = Math.max(0, used.length - Math.floor((state.room - 1) / 2));
   const before = used.slice(0, split);
   const past = used.slice(split);
   const near = future.slice(0, state.room - past.length);
@@ -871,7 +879,7 @@ function makeRow(request) {
   const cells = {
     outcome: make("b", { className: outcomeClass(request) }, outcomeOf(request)),
     effect: make("span", { className: "fact" }, effectOf(request)),
-    same: make("span", { className: "fact same", title: "The same method, target and body" }),
+    same: make("span", { className: "fact same cut", title: "The same method, target and body" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };
@@ -923,7 +931,7 @@ function drawList() {
     const pause = (Date.parse(time) - Date.parse(visible[i - 1]?.time)) / 1000;
     setText(cells.pause, i > 0 ? `+${pause.toFixed(3)}` : "");
     setText(cells.same, same ? `same as ${clock(same)}` : "");
-    cells.effect.classList.toggle("told", Boolean(same) || isFailure(fault) || hasFailed(request));
+    cells.effect.classList.toggle("told", hasEffect(same) || isFailure(fault) || hasFailed(request));
     if (row === next) {
       next = next.nextElementSibling;
     } else {
@@ -931,6 +939,10 @@ function drawList() {
     }
   });
   drawLines();
+  followEnd();
+}
+
+function followEnd() {
   if (state.followsEnd) {
     page.list.scrollTop = page.list.scrollHeight;
   }
@@ -980,6 +992,7 @@ function drawCount() {
   page.count.textContent = since ? found || count : "";
   page.began.textContent = since ? began : "";
   page.found.textContent = found && `${found} requests`;
+  page.list.tabIndex = visible.length > 0 ? 0 : -1;
   page.titles.hidden = there === 0;
   page.noRequests.hidden = !since || there > 0;
   page.noMatch.hidden = there === 0 || visible.length > 0;
@@ -1019,7 +1032,8 @@ function drawPane() {
   ];
   const asked = [make("code", {}, faultText(fault)), make("p", {}, meaning.join(" ").trim())];
   const names = description.ofEntry.filter((name) => !placed.includes(name));
-  const others = Object.fromEntries(names.map((name) => [name, selected[name]]));
+  const labels = { id: "request id" }; // or it would be taken for that of a pet
+  const others = Object.fromEntries(names.map((name) => [labels[name] ?? name, selected[name]]));
   const earlier = same && make("button", { type: "button", className: "link" }, clock(same));
   earlier?.addEventListener("click", () => select(same));
   const sentTitle = hasWholeBody(selected) ? "Sent" : "Sent, with a body that is not known";
@@ -1028,8 +1042,8 @@ function drawPane() {
     facts({ ...others, ...notesOf(selected), seconds: secondsOf(selected), "same as": earlier }),
     ...part(sentTitle, make("pre", {}, reveal(`${method} ${url}${body && `\n\n${body}`}`))),
     ...part(answerTitle(selected), answer && make("pre", {}, reveal(indent(answer)))),
-    ...part("Headers of the answer", status > 0 && facts(answerHeaders)),
     ...part("Headers sent", facts(headers)),
+    ...part("Headers of the answer", status > 0 && facts(answerHeaders)),
   );
   page.pane.scrollTop = 0;
   showRow(selected);
@@ -1191,12 +1205,14 @@ function commandsWith(key) {
 });
 
 // What the sign has room for depends on its width: a chip has some 9 rem. In a
-// narrow window, what is in focus is scrolled to below the sign.
+// narrow window, what is in focus is scrolled to below the sign. Rows may have got
+// another height.
 new ResizeObserver(() => {
   const { style } = document.documentElement;
   style.setProperty("--sign", `${page.sign.offsetHeight}px`);
   const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
   update({ room: Math.max(2, Math.floor(page.sign.clientWidth / rem / 9 - 2)) });
+  followEnd();
 }).observe(page.sign);
 
 window.addEventListener("error", ({ error }) => error && report(error));
