@@ -117,14 +117,15 @@ function update(changes) {
   }
 }
 
-// compare finds, for each request, a failed one before it with the same method,
-// target and body, unless one like them has succeeded since: the last one that
-// has changed something, or else the last one. U+FFFD stands for a byte that is
-// not known.
+// compare finds, for each request, a failed one before it with the same client,
+// method, target and body, unless one like them has succeeded since: the last
+// one that has changed something, or else the last one. U+FFFD stands for a byte
+// that is not known.
 function compare(requests) {
   const failed = new Map();
   for (const request of requests.filter(hasWholeBody)) {
-    const { line, status } = request;
+    const { headers, status } = request;
+    const line = `${headers["User-Agent"]} ${request.line}`;
     if (line.includes("\uFFFD")) {
       continue;
     }
@@ -348,9 +349,10 @@ async function sendAsClient(request, place) {
     paneNotice: "",
     [place]: "Waiting for an answer.",
   });
-  let result = "no answer, or not all of it";
+  let result = "no answer";
   try {
     const response = await fetch(requestOf(request));
+    result = `${response.status}, but not all of the body`;
     await response.text();
     result = response.status;
   } catch {
@@ -830,7 +832,7 @@ function drawSign() {
   page.meaning.replaceChildren(fact, make("span", { className: "quiet" }, question));
   page.offers.hidden = kind !== "calm";
   page.ending.hidden = !queue;
-  page.end.textContent = held > 0 ? "End and release" : "End";
+  page.end.textContent = held > 0 ? "End and release" : "End fault";
   document.title = kind === "calm" ? "Petstore" : `${held > 0 ? headline : label} – Petstore`;
   page.mark.setAttribute("fill", kind === "active" || (queue && held > 0) ? "#d1352b" : "#748090");
   page.icon.href = `data:image/svg+xml,${encodeURIComponent(page.mark.outerHTML)}`;
@@ -879,7 +881,7 @@ function makeRow(request) {
   const cells = {
     outcome: make("b", { className: outcomeClass(request) }, outcomeOf(request)),
     effect: make("span", { className: "fact" }, effectOf(request)),
-    same: make("span", { className: "fact same cut", title: "The same method, target and body" }),
+    same: make("span", { className: "fact same cut", title: "The same client, method, target and body" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };
