@@ -121,7 +121,7 @@ func testKey(p *page) {
 	p.eval("sessionStorage.clear()")
 	p.command("/refresh", struct{}{})
 	p.see("#keyForm", "API key", "#desk", "", "#headline", "")
-	p.equal("document.activeElement.id", "keyField")
+	p.equal("document.activeElement.id + ' ' + keyField.type", "keyField password")
 	p.fill("API key", " "+key+"\u00a0") // as it may be pasted
 	p.click("Open")
 	p.see("#headline", noFault, "#keyForm", "")
@@ -212,6 +212,7 @@ func testQueue(p *page) {
 	} {
 		p.equal("[sign.className, chips().join('|'), shown('[aria-current]')]", []string{want.kind, want.queue, want.next})
 		p.see("#meaning", want.meaning, "#spoken", "The next one: "+want.next)
+		p.equal("getComputedStyle($('.next')).backgroundColor === 'rgb(198, 47, 36)'", want.next != "As usual")
 		p.equal("icon.href === arguments[0]", want.kind == "idle", calm)
 		p.send("GET /v1/pets", "")
 		p.send("POST /v1/pets", rex)
@@ -409,7 +410,7 @@ func testSent(p *page) {
 	p.send("HEAD /v1/pets?after=0", "", "Prefer: code=drip")
 	p.equal("rows().at(-1)", "HEAD 200 /v1/pets?after=0 Prefer: drip beyond: HEAD, after")
 	p.click("HEAD 200")
-	p.see("#details", "An answer to HEAD has no body.", "#details", "beyond HEAD, after")
+	p.see("#details", "An answer to HEAD has no body.", "#details", "beyond HEAD, after", "#details", "Body of the answer, not sent")
 
 	// What is not seen, or turns the text around, is shown as a number.
 	p.send("POST /v1/pets?\u202e", "{\"name\":\"\u0085\u202e\u2060\",\"categoryId\":1}", "X-Name: \u202e")
@@ -431,6 +432,7 @@ func testSent(p *page) {
 	p.start("GET /v1/pets/1", "", "Prefer: code=drip")
 	p.equal("$$('#list .seconds span').map((one) => one.textContent[0]).join('')", "00000>")
 	p.equal("shown('.row:nth-of-type(3) .excerpt')", "503")
+	p.equal("$('#list .excerpt').textContent.slice(-3)", "🦎…")
 	p.equal("eachRow(() => $$('#details h3').map(shown).join('; '))", []string{
 		"Sent; Body of the answer, the first 1000 of 1235 bytes; Headers sent; Headers of the answer",
 		"Sent; Body of the answer; Headers sent; Headers of the answer",
@@ -489,6 +491,14 @@ func testList(p *page) {
 	p.click("×")
 	p.see("#pane", "")
 
+	// What is selected stays in sight when the filter has gone.
+	p.eval("listed()[29].click()")
+	p.fill("Filter", "/30?")
+	p.equal("listed().length + ' ' + list.scrollTop", "1 0")
+	p.fill("Filter", "")
+	p.equal("isOnTop($('#list [aria-selected=true]'))", true)
+	p.eval("$('#close').click(); list.scrollTop = list.scrollHeight; " + scrolled)
+
 	// What is counted is what is there.
 	send(65, 1001)
 	p.see("#count", "The last 1,000 of 1,001 recorded")
@@ -499,12 +509,12 @@ func testList(p *page) {
 	changed := p.eval(`
 		const changed = new Set();
 		const observer = new MutationObserver((records) => {
-			records.forEach(({target}) => changed.add((target.closest ?? ((s) => target.parentElement.closest(s))).call(target, ".row")));
+			records.filter(({target, type}) => target !== list || type !== "attributes") // the scale of the bars
+				.forEach(({target}) => changed.add((target.closest ?? ((s) => target.parentElement.closest(s))).call(target, ".row")));
 		});
 		observer.observe(list, {subtree: true, childList: true, characterData: true, attributes: true});
 		const seen = shown(".row.held .seconds");
 		await until(() => shown(".row.held .seconds") === seen, false);
-		changed.delete(null); // the scale of the bars
 		return changed.size;`)
 	if changed != 1.0 {
 		p.Errorf("%v rows were drawn for one that waits", changed)
@@ -570,7 +580,7 @@ func testSend(p *page) {
 	p.see("#notice", "This browser got 201.", "#petRows", "1 Rex 7 available", "#result", "201 adds pet 1")
 	p.equal("/^Chrome \\d+$/.test($('#list .client').textContent)", true)
 	p.click("503")
-	p.see("#queue .next", "503")
+	p.see("#queue .next", "503", "#notice", "")
 	p.click("Add a pet")
 	p.see("#notice", "This browser got 503.", "#result", "503")
 	p.click("Send again")
@@ -633,6 +643,14 @@ func testSend(p *page) {
 	p.see("#petRows", "9007199254740994 Bella 9007199254740994 7")
 	p.click("Add a pet")
 	p.see("#petRows", "9007199254740995 Zoë 9007199254740995 7")
+
+	// A notice says what else is going on.
+	p.send("PUT /__admin/fault?delay=30&times=1", "")
+	p.see("#queue .next", "Hold")
+	p.click("Add a pet")
+	p.see("#headline", "1 held")
+	p.click("List pets")
+	p.see("#notice", "This browser got 200. Another request waits.")
 }
 
 // A copied line sends the same request in each shell, and runs nothing. Many of
@@ -860,6 +878,8 @@ func testLooks(p *page) {
 			}
 		}
 	}
+
+	p.equal("$$('.pause, .seconds').every((one) => getComputedStyle(one).textAlign === 'right')", true)
 
 	// At each width, rows keep their place and height when one is selected, and say
 	// what they did, and what they are the same as. Nothing is cut without a sign.
