@@ -332,8 +332,9 @@ func testStory(p *page) {
 		" return shown(b.querySelector('.same')) === 'same as ' + shown(a.querySelector('.time')); })", true)
 	p.equal("new Set($$('#lines i').map((one) => one.getBoundingClientRect().left)).size", 3)
 
-	// What a request adds is in bold if its answer was not sent as usual, or if it
-	// is the same as another one. The longest bar is that of the request that waits.
+	// What a request adds is in bold if its answer was not sent as usual, or if an
+	// equal request has added something, too. The longest bar is that of the request
+	// that waits.
 	const ofRow = "listed().map((row) => getComputedStyle(row.querySelector(%s))%s)"
 	p.equal(fmt.Sprintf(ofRow, "'.fact'", ".fontWeight > 600")+".flatMap((isBold, i) => isBold ? [] : [i])", []int{20})
 	p.equal("new Set("+fmt.Sprintf(ofRow, "'b'", ".color")+".slice(2, 9)).size", 3)
