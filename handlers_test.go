@@ -2139,6 +2139,8 @@ func TestRecipes(t *testing.T) {
 	build := regexp.MustCompile(`(?m)^go build .*$`)
 	script := build.ReplaceAllString(blocks[0], `ln -s "$$PWD/petstore" "$$dir/petstore"`)
 	equal(t, "the script builds petstore", script != blocks[0], true)
+	tests := regexp.MustCompile(`(?m)^curl .*/pets"`)
+	cancelled := tests.ReplaceAllString(script, `($0; kill $$$$; while kill -0 $$$$ 2>/dev/null; do sleep 1; done)`)
 	for name, tt := range map[string]struct {
 		script         string
 		code           int
@@ -2147,7 +2149,7 @@ func TestRecipes(t *testing.T) {
 		"Free":      {script, 0, "[]\n", ""},
 		"Failed":    {script + "\nfalse", 1, "[]\n", "url=/v1/pets"},
 		"Occupied":  {strings.Replace(script, "127.0.0.1:0", strings.TrimPrefix(other.url, "http://"), 1), 1, "", "in use"},
-		"Cancelled": {script + "\nkill $$", 1, "[]\n", "url=/v1/pets"},
+		"Cancelled": {cancelled, 1, "[]\n", "url=/v1/pets"},
 		"Killed":    {script + "\nkill -9 $$", -1, "[]\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
