@@ -830,6 +830,8 @@ function drawSign() {
   page.scope.textContent = scope;
   page.queue.replaceChildren(...(queue ? chipsOf(queue) : []));
   page.meaning.replaceChildren(fact, make("span", { className: "quiet" }, question));
+  page.next.hidden = !queue && !meaning;
+  page.meaning.hidden = !meaning;
   page.offers.hidden = kind !== "calm";
   page.ending.hidden = !queue;
   page.end.textContent = held > 0 ? "End and release" : "End fault";
@@ -837,7 +839,7 @@ function drawSign() {
   page.mark.setAttribute("fill", kind === "active" || (queue && held > 0) ? "#d1352b" : "#748090");
   page.icon.href = `data:image/svg+xml,${encodeURIComponent(page.mark.outerHTML)}`;
   const subject = [headline, scope].filter(Boolean).join(", ");
-  setText(page.spoken, queue ? `${subject}. The next one: ${label}` : headline);
+  setText(page.spoken, queue ? `${subject}. The next one: ${label}` : subject);
 }
 
 // chipsOf returns the chips of a queue: as many as there is room for, and how
@@ -881,7 +883,7 @@ function makeRow(request) {
   const cells = {
     outcome: make("b", { className: outcomeClass(request) }, outcomeOf(request)),
     effect: make("span", { className: "fact" }, effectOf(request)),
-    same: make("span", { className: "fact same cut", title: "The same client, method, target and body" }),
+    same: make("span", { className: "fact same cut", title: "The same User-Agent, method, target and body" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };
@@ -917,7 +919,8 @@ function tagOf(request) {
   const text = faultText(request.fault).replace(/^code=/, "");
   const className = isFailure(request.fault) ? "code tag injected" : "code tag";
   const isOwn = isPreferred(request);
-  return cut(isOwn ? `${className} preferred` : className, isOwn ? `Prefer: ${text}` : text);
+  const whole = `${isOwn ? "Prefer" : "Fault"}: ${text}`;
+  return cut(isOwn ? `${className} preferred` : className, isOwn ? whole : text, "span", whole);
 }
 
 // drawList puts the rows in order. Of a row that is there, only what has changed
@@ -973,7 +976,6 @@ function drawLines() {
 // bar is that of the smallest of some times that is long enough.
 function drawWaiting() {
   for (const { row, cells, seconds } of state.waiting) {
-    setText(cells.outcome, `waiting ${Math.floor(seconds)} s`);
     setText(cells.seconds, seconds.toFixed(1));
     row.style.setProperty("--seconds", seconds);
   }
@@ -994,6 +996,7 @@ function drawCount() {
   page.count.textContent = since ? found || count : "";
   page.began.textContent = since ? began : "";
   page.found.textContent = found && `${found} requests`;
+  page.clear.hidden = requests.length === 0;
   page.list.tabIndex = visible.length > 0 ? 0 : -1;
   page.titles.hidden = there === 0;
   page.noRequests.hidden = !since || there > 0;

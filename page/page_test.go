@@ -613,7 +613,7 @@ func testSend(p *page) {
 	p.see("#count", "1 recorded, 2 waiting", "#notice", "Not sent")
 	p.eval("listed()[1].click(); window.arrival = shown('#list [aria-selected=true] .time')")
 	p.see("#paneTitle", "POST /v1/pets", "#details", `"name":"Мурка"`, "#details", "delay=30")
-	p.equal("/^waiting [1-9]/.test(shown('[aria-selected=true] b'))", true)
+	p.equal("/^[1-9]/.test(shown('[aria-selected=true] .seconds'))", true)
 	p.fill("Filter", "post waiting")
 	p.see("#count", "2 of 3")
 	p.click("End and release")
@@ -795,7 +795,7 @@ func testAnew(p *page) {
 	p.send("DELETE /__admin/requests", "")
 	p.see("#count", "0 recorded, 1 waiting", "#result", "waiting", "#absence", "")
 	p.send("POST /__admin/reset", "")
-	p.see("#count", "0 recorded", "#result", "was waiting", "#absence", "no longer in the journal", "#noRequests", "No requests")
+	p.see("#count", "0 recorded", "#clear", "", "#result", "was waiting", "#absence", "no longer in the journal", "#noRequests", "No requests")
 }
 
 // The page says what is wrong, and what is not.
@@ -986,7 +986,7 @@ func testPicture(p *page) {
 		p.eval("return new Promise((resolve) => realTimeout(resolve, 150 + 400 * Math.random()))")
 	}
 	p.start("GET /v1/pets?status=available", "", "User-Agent: admin/1.4", "Prefer: delay=30")
-	p.see("#queue .next", "429", "#petRows", "3 Rex", "#list", "waiting 2 s")
+	p.see("#queue .next", "429", "#petRows", "3 Rex", "#list .held .seconds", "2.")
 	shot := p.devtools("Page.captureScreenshot", map[string]any{}).(map[string]any)
 	picture, err := base64.StdEncoding.DecodeString(shot["data"].(string))
 	if err := errors.Join(err, os.WriteFile(file, picture, 0o644)); err != nil {
@@ -1034,7 +1034,7 @@ const helpers = `
 	window.listed = () => $$("#list .row");
 	window.rows = () => listed().map((row) =>
 		[...row.querySelectorAll(".method, b, .url, .tag, .fact")].map((one) => one.textContent).filter(Boolean)
-			.join(" ").replace(/waiting \d+ s/, "waiting").replace(/(same as) \S+/, "$1"));
+			.join(" ").replace(/(same as) \S+/, "$1"));
 	window.chips = () => $$("#queue li").map(shown);
 	window.places = () => listed().map((row) => {
 		const {left, top, height} = row.getBoundingClientRect();
