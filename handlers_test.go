@@ -2139,6 +2139,7 @@ func TestRecipes(t *testing.T) {
 	build := regexp.MustCompile(`(?m)^go build .*$`)
 	script := build.ReplaceAllString(blocks[0], `ln -s "$$PWD/petstore" "$$dir/petstore"`)
 	equal(t, "the script builds petstore", script != blocks[0], true)
+	// The tests of this one end the script, and would go on until it has ended.
 	tests := regexp.MustCompile(`(?m)^curl .*/pets"`)
 	cancelled := tests.ReplaceAllString(script, `($0; kill $$$$; while kill -0 $$$$ 2>/dev/null; do sleep 1; done)`)
 	for name, tt := range map[string]struct {

@@ -326,7 +326,7 @@ type entry struct {
 	*sentRequest
 	Status        int      `json:"status"`
 	Seconds       float64  `json:"seconds"`
-	AnswerHeaders headers  `json:"answerHeaders,omitempty"` // without most of those that net/http adds
+	AnswerHeaders headers  `json:"answerHeaders,omitempty"` // without most headers that net/http adds
 	Answer        string   `json:"answer"`                  // up to maxAnswer bytes
 	Error         string   `json:"error,omitempty"`
 	Ignored       []string `json:"ignored,omitempty"` // preferences, query parameters, members of the body; each sorted

@@ -881,7 +881,6 @@ function makeRow(request) {
   const { time, method, url, headers, body, status, fault, error, seconds } = request;
   const isSimulated = fault?.code === String(status); // the error then says nothing of the request
   const cells = {
-    outcome: make("b", { className: outcomeClass(request) }, outcomeOf(request)),
     effect: make("span", { className: "fact" }, effectOf(request)),
     same: make("span", { className: "fact same cut", title: "The same User-Agent, method, target and body" }),
     pause: make("span", { className: "pause" }),
@@ -892,7 +891,7 @@ function makeRow(request) {
     { id: `row-${++rowsMade}`, role: "option", ariaSelected: "false", className: "row" },
     make("span", { className: "time" }, clock(request)),
     cut("code method", method),
-    cells.outcome,
+    make("b", { className: outcomeClass(request) }, outcomeOf(request)),
     make(
       "span",
       { className: "what" },
@@ -919,8 +918,7 @@ function tagOf(request) {
   const text = faultText(request.fault).replace(/^code=/, "");
   const className = isFailure(request.fault) ? "code tag injected" : "code tag";
   const isOwn = isPreferred(request);
-  const whole = `${isOwn ? "Prefer" : "Fault"}: ${text}`;
-  return cut(isOwn ? `${className} preferred` : className, isOwn ? whole : text, "span", whole);
+  return cut(isOwn ? `${className} preferred` : className, isOwn ? `Prefer: ${text}` : text);
 }
 
 // drawList puts the rows in order. Of a row that is there, only what has changed
