@@ -44,8 +44,9 @@ const page = Object.fromEntries(
   [...document.querySelectorAll("[id]")].map((element) => [element.id, element]),
 );
 
-// Whether the list stays in sight while the pane is open.
+// Whether the list stays in sight while the pane is open, and whether all does.
 const hasPane = matchMedia("(width >= 48rem)");
+const hasAll = matchMedia("(width >= 80rem)");
 
 // State.
 
@@ -266,7 +267,7 @@ async function readNews() {
     waiting,
     waited: waiting.map(({ seconds }) => seconds).join(),
     selected: arrived ?? ended ?? selected,
-    isOpen: isOpen || Boolean(arrived && hasPane.matches),
+    isOpen: isOpen || Boolean(arrived && hasAll.matches),
     expected: arrived ? null : expected,
     refusal: isSameFault && !trouble ? state.refusal : "",
     notice: isNews && pending === 0 ? "" : state.notice,
@@ -347,7 +348,7 @@ async function sendAsClient(request, place) {
     expected: isNew,
     notice: "",
     paneNotice: "",
-    [place]: "Waiting for an answer.",
+    [place]: "Waiting for the whole answer.",
   });
   let result = "no answer";
   try {
@@ -458,6 +459,14 @@ function parametersOf({ matched, applied, held, ...parameters }) {
 // hasLeft reports whether the client of a request has not waited for its answer.
 function hasLeft({ status, error = "" }) {
   return status === 0 && error.startsWith("the client left");
+}
+
+// errorOf returns the message of the error that a client got, or how it left. What
+// a fault sends or loses says nothing of the request.
+function errorOf(request) {
+  const { status, fault, error } = request;
+  const isTold = status > 0 ? ![String(status), "html"].includes(fault?.code) : hasLeft(request);
+  return (isTold && error) || "";
 }
 
 function clock({ time }) {
@@ -849,7 +858,8 @@ function chipsOf({ used, coming }) {
   const [{ fault, count }, ...later] = runs;
   const rest = count > 1 && count < Infinity ? [{ fault, count: count - 1 }] : [];
   const future = [...rest, ...later];
-  const split = Math.max(0, used.length - Math.floor((state.room - 1) / 2));
+  const room = state.room - 1;
+  const split = Math.max(0, used.length - Math.max(Math.floor(room / 2), room - future.length));
   const before = used.slice(0, split);
   const past = used.slice(split);
   const near = future.slice(0, state.room - past.length);
@@ -870,7 +880,7 @@ function chipsOf({ used, coming }) {
     next,
     ...near.map((run) => chip("", run)),
     distant.length > 0 ? word(`and ${sum(distant)} more`) : "",
-    word(runs.at(-1).count === Infinity ? "every time" : "then as usual"),
+    coming.length > 0 && word(runs.at(-1).count === Infinity ? "every time" : "then as usual"),
   ].filter(Boolean);
 }
 
@@ -878,8 +888,7 @@ let rowsMade = 0;
 
 // makeRow returns a row, and the cells of it that change.
 function makeRow(request) {
-  const { time, method, url, headers, body, status, fault, error, seconds } = request;
-  const isSimulated = fault?.code === String(status); // the error then says nothing of the request
+  const { time, method, url, headers, body, status, fault, seconds } = request;
   const cells = {
     effect: make("span", { className: "fact" }, effectOf(request)),
     same: make("span", { className: "fact same cut", title: "The same User-Agent, method, target and body" }),
@@ -901,7 +910,7 @@ function makeRow(request) {
         {},
         cells.same,
         ...linesOf(notesOf(request)).map((note) => cut("code tag note", note)),
-        cut("excerpt", (!isSimulated && error) || body),
+        cut("excerpt", errorOf(request) || body),
       ),
     ),
     cut("client", clientOf(headers), "span", headers["User-Agent"]),
@@ -1017,12 +1026,11 @@ function drawPane() {
   if (!selected) {
     return;
   }
-  const { method, url, headers, body, fault, same, answer, answerHeaders } = selected;
-  const { status, error = "" } = selected;
+  const { method, url, headers, body, status, fault, same, answer, answerHeaders } = selected;
   page.paneTitle.replaceChildren(cut("", `${method} ${url}`, "div"));
   const outcome = make("b", { className: outcomeClass(selected) }, outcomeOf(selected));
   const effect = make("span", { className: "fact told" }, effectOf(selected));
-  page.result.replaceChildren(outcome, effect, make("span", {}, reveal(error)));
+  page.result.replaceChildren(outcome, effect, make("span", {}, reveal(errorOf(selected))));
   const obstacles = [obstacleOf(selected, true), obstacleOf(selected, false)];
   page.sendAgain.disabled = obstacles[0] !== "";
   page.copy.disabled = obstacles[1] !== "";
@@ -1148,7 +1156,7 @@ function closePane() {
 }
 
 document.addEventListener("keydown", ({ key, target }) => {
-  if (key === "Escape" && target !== page.filter) {
+  if (key === "Escape" && !target.closest("input:not([type=radio])")) {
     closePane();
   }
 });
