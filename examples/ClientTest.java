@@ -23,7 +23,7 @@ class ClientTest {
 
     /**
      * The client under test: put yours in its place. It tries up to this many times, and
-     * gives up each try after the timeout.
+     * gives up each try after the timeout. It throws an exception unless it got the pet.
      */
     static void createPet(String base, int tries, Duration timeout) throws Exception {
         var request = HttpRequest.newBuilder(URI.create(base + "/pets"))
@@ -71,8 +71,8 @@ class ClientTest {
             var problem = problemOf(petstore.base(), 1, 2);
             var seconds = (System.nanoTime() - begin) / 1_000_000_000;
             if (seconds >= 10) throw new AssertionError("createPet took " + seconds + " s, want 2 s", problem);
-            if (problem == null) throw new AssertionError("createPet returned, want an exception");
             equal("the statuses", petstore.statuses(), List.of(201), problem);
+            if (problem == null) throw new AssertionError("createPet returned, want an exception");
         }
     }
 
@@ -147,7 +147,7 @@ class ClientTest {
                 throw new IOException(e.getMessage() + ": build petstore first, or change PATH");
             }
             var base = process.inputReader().readLine();
-            if (base == null) throw new IOException("petstore did not start; standard error says why");
+            if (base == null) throw new IOException("petstore did not start; standard error may say why");
             return new Petstore(process, base);
         }
 

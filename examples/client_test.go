@@ -19,7 +19,8 @@ import (
 )
 
 // createPet is the client under test: put yours in its place. It tries up to this
-// many times, and gives up each try after the timeout.
+// many times, and gives up each try after the timeout. It returns an error unless it
+// got the pet.
 func createPet(base string, tries int, timeout time.Duration) error {
 	client := http.Client{Timeout: timeout} // for the whole answer
 	for {
@@ -136,7 +137,7 @@ func start(t *testing.T) petstore {
 		}
 	})
 	if p.base == "" {
-		t.Fatal("petstore did not start; its log says why")
+		t.Fatal("petstore did not start; its log may say why")
 	}
 	return p
 }

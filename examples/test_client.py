@@ -129,7 +129,7 @@ class Petstore:
         # The base URL of the API, such as http://127.0.0.1:54321/v1.
         self.base = self.process.stdout.readline().strip()
         if not self.base:
-            raise RuntimeError("petstore did not start; standard error says why")
+            raise RuntimeError("petstore did not start; standard error may say why")
 
     def stop(self):
         """Stops petstore, as also happens when this process is killed."""
