@@ -19,8 +19,10 @@ trap 'exit 1' HUP INT TERM
 mkfifo "$dir/in" "$dir/out"
 "$PETSTORE" -addr 127.0.0.1:0 -stdin -log <"$dir/in" >"$dir/out" 2>"$dir/log" &
 exec 3>"$dir/in"
-read -r base <"$dir/out"
-[ "$base" ] || exit 1
+read -r base <"$dir/out" || {
+	echo "petstore did not start; its log may say why" >&2
+	exit 1
+}
 auth="Authorization: Bearer $PETSTORE_API_KEY"
 
 # create_pet is the client under test: put yours in its place. It tries up to this many
