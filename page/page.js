@@ -88,7 +88,7 @@ const views = [
   { draw: drawCount, shows: ["visible", "since", "total", "filter"] },
   { draw: drawPane, shows: ["selected", "isOpen"] },
   { draw: drawSelection, shows: ["visible", "selected"] },
-  { draw: drawTexts, shows: ["refusal", "notice", "paneNotice", "visible", "selected"] },
+  { draw: drawTexts, shows: ["refusal", "notice", "paneNotice", "visible", "selected", "isOpen"] },
   { draw: drawPets, shows: ["pets", "since"] },
 ];
 
@@ -362,8 +362,8 @@ async function sendAsClient(request, place) {
   await read();
   const others = state.pending > 1 ? " Another request waits." : "";
   const sent = [...state.requests, ...state.waiting].filter(isNew).length;
-  const times = sent > 1 && !others ? `sent it ${sent} times, and ` : ""; // as browsers do
-  update({ pending: state.pending - 1, [place]: `This browser ${times}got ${result}.${others}` });
+  const times = sent > 1 && !others ? `The journal has it ${sent} times. ` : ""; // as browsers repeat
+  update({ pending: state.pending - 1, [place]: `${times}This browser got ${result}.${others}` });
 }
 
 // addPet adds a pet. Its name differs from those of the pets that it is shown

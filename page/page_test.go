@@ -810,6 +810,10 @@ func testAnew(p *page) {
 	p.see("#count", "0 recorded, 1 waiting", "#result", "waiting", "#absence", "")
 	p.send("POST /__admin/reset", "")
 	p.see("#count", "0 recorded", "#clear", "", "#result", "was waiting", "#absence", "no longer in the journal", "#noRequests", "No requests")
+	p.resize(1920, 768, "light")
+	p.eval("list.focus()")
+	p.press(escape)
+	p.see("#result", "was waiting") // beside the list, where the pane stays
 }
 
 // The page says what is wrong, and what is not.
