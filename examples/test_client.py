@@ -2,7 +2,8 @@
 
 Copy this file into your own project, put the binary of petstore beside it, and run
 "pytest test_client.py". "python3 -m unittest" finds no test in it. With unittest,
-start a Petstore in setUpClass, and reset it in setUp.
+remove "import pytest" and the two fixtures, start a Petstore in setUpClass, reset it
+in setUp, and stop it in tearDownClass.
 """
 import datetime
 import http.client
@@ -53,7 +54,7 @@ def test_tries_again(petstore):
     # answer, although its pet is added. So there are two pets.
     petstore.fault("code=503,rst,lost&operation=createPet")
     error = error_of(create_pet, petstore.base, tries=4, timeout=5)
-    assert petstore.statuses() == [503, 0, 0, 201], f"the client reported {error!r}"
+    assert petstore.statuses() == [503, 0, 0, 201], f"the error of the client: {error!r}"
     assert error is None
     assert len(petstore.pets()) == 2
 
@@ -66,7 +67,7 @@ def test_gives_up_in_time(petstore):
     error = error_of(create_pet, petstore.base, tries=1, timeout=2)
     took = time.monotonic() - begin
     assert took < 10, f"create_pet took {took:.1f} s, want 2 s: {error!r}"
-    assert petstore.statuses() == [201], f"the client reported {error!r}"
+    assert petstore.statuses() == [201], f"the error of the client: {error!r}"
     assert error is not None
 
 
@@ -76,7 +77,7 @@ def test_tries_again_after_timeout(petstore):
     petstore.reset([{"name": "Ace", "categoryId": 9}])
     petstore.fault("answer-delay=10&times=1")
     error = error_of(create_pet, petstore.base, tries=2, timeout=2)
-    assert petstore.statuses() == [0, 201], f"the client reported {error!r}"
+    assert petstore.statuses() == [0, 201], f"the error of the client: {error!r}"
     assert error is None
     assert len(petstore.pets()) == 3
 
@@ -85,7 +86,7 @@ def test_obeys_retry_after(petstore):
     # The first answer asks the client to wait for two seconds.
     petstore.fault("code=503&times=1&retry-after=2")
     error = error_of(create_pet, petstore.base, tries=2, timeout=5)
-    assert petstore.statuses() == [503, 201], f"the client reported {error!r}"
+    assert petstore.statuses() == [503, 201], f"the error of the client: {error!r}"
     assert error is None
     first, second = (datetime.datetime.fromisoformat(r["time"].rstrip("Z")) for r in petstore.requests())
     gap = (second - first).total_seconds()
