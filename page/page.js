@@ -339,6 +339,7 @@ async function sendAsClient(request, place) {
     update({ [place]: `Not sent: ${maxPending} requests of this page still wait.` });
     return;
   }
+  const isAlone = state.pending === 0;
   const known = new Set([...state.requests, ...state.waiting].map(({ identity }) => identity));
   const isOwn = ({ headers }) => headers["User-Agent"] === navigator.userAgent;
   const isNew = (one) => one.line === lineOf(request) && isOwn(one) && !known.has(one.identity);
@@ -362,7 +363,7 @@ async function sendAsClient(request, place) {
   await read();
   const others = state.pending > 1 ? " Another request waits." : "";
   const sent = [...state.requests, ...state.waiting].filter(isNew).length;
-  const times = sent > 1 && !others ? `The journal has it ${sent} times. ` : ""; // as browsers repeat
+  const times = sent > 1 && isAlone && !others ? `The journal has it ${sent} times. ` : ""; // as browsers repeat
   update({ pending: state.pending - 1, [place]: `${times}This browser got ${result}.${others}` });
 }
 
@@ -1188,21 +1189,23 @@ page.sendAgain.addEventListener("click", () => sendAsClient(state.selected, "pan
 page.copy.addEventListener("click", copySelected);
 page.close.addEventListener("click", closePane);
 page.end.addEventListener("click", () => act("DELETE", "/__admin/fault"));
-for (const [button, question, method, path] of [
-  [page.clear, "Remove all recorded requests, for all clients?", "DELETE", "/__admin/requests"],
-  [page.resetAll, "Reset pets, fault and requests, for all clients?", "POST", "/__admin/reset"],
-]) {
-  button.addEventListener("click", () => {
-    if (confirm(question)) {
-      update({ selected: null, isOpen: false });
-      act(method, path);
-    }
-  });
-}
+page.clear.addEventListener("click", () => {
+  if (confirm("Remove all recorded requests, for all clients?")) {
+    update({ selected: null, isOpen: false });
+    act("DELETE", "/__admin/requests");
+  }
+});
+page.resetAll.addEventListener("click", () => {
+  if (confirm("Reset pets, fault and requests, for all clients?")) {
+    page.presets.reset();
+    update({ selected: null, isOpen: false });
+    act("POST", "/__admin/reset");
+  }
+});
 
 // commandsWith returns the first commands of a reader, with a key.
 function commandsWith(key) {
-  const curl = `curl -H ${quote(`Authorization: Bearer ${key}`)}`;
+  const curl = `curl -sSH ${quote(`Authorization: Bearer ${key}`)}`;
   return [
     `${curl} -X PUT '${location.origin}/__admin/fault?code=lost&times=1'`,
     `${curl} --retry 1 --retry-all-errors ${location.origin}/v1/pets --json '{"name":"Rex","categoryId":7}'`,

@@ -780,8 +780,9 @@ func testAnew(p *page) {
 	p.see("#noRequests", "No requests", "#queue", "503", "#petRows", "1 Rex", "#pane", "")
 	p.equal("`Cleared or restarted at ${JSON.parse(arguments[0]).meta.since.slice(11, 19)} UTC` === shown(began)",
 		true, p.send("GET /__admin/requests", ""))
-	p.click("Reset all")
+	p.click("Every time", "Reset all")
 	p.see("#noRequests", "No requests", "#headline", "No standing fault", "#petRows", "")
+	p.equal("presets.elements.times.value", "1") // as at the start
 
 	// Between two readings, more requests come than there were before.
 	p.send("GET /v1/pets/2", "")
