@@ -892,7 +892,7 @@ function makeRow(request) {
   const { time, method, url, headers, body, status, fault, seconds } = request;
   const cells = {
     effect: make("span", { className: "fact" }, effectOf(request)),
-    same: make("span", { className: "fact same cut", title: "The same User-Agent, method, target and body" }),
+    same: make("span", { className: "fact same cut", title: "The same User-Agent, method, target and body as this failed request" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };
@@ -988,7 +988,7 @@ function drawWaiting() {
     row.style.setProperty("--seconds", seconds);
   }
   const longest = Math.max(...state.visible.map(({ seconds }) => seconds));
-  page.list.style.setProperty("--full", [1, 3, 10, 32].find((one) => one >= longest) ?? 64);
+  page.list.style.setProperty("--full", [10, 32].find((one) => one >= longest) ?? 64);
 }
 
 // drawCount counts the requests that are there. With a filter, the number found
