@@ -119,14 +119,14 @@ function update(changes) {
 }
 
 // compare finds, for each request, a failed one before it with the same client,
-// method, target and body, unless one like them has succeeded since: the last
+// key, method, target and body, unless one like them has succeeded since: the last
 // one that has changed something, or else the last one. U+FFFD stands for a byte
 // that is not known.
 function compare(requests) {
   const failed = new Map();
   for (const request of requests.filter(hasWholeBody)) {
     const { headers, status } = request;
-    const line = `${headers["User-Agent"]} ${request.line}`;
+    const line = `${headers["User-Agent"]} ${headers.Authorization} ${request.line}`;
     if (line.includes("\uFFFD")) {
       continue;
     }
@@ -462,11 +462,10 @@ function hasLeft({ status, error = "" }) {
   return status === 0 && error.startsWith("the client left");
 }
 
-// errorOf returns the message of the error that a client got, or how it left. What
-// a fault sends or loses says nothing of the request.
-function errorOf(request) {
-  const { status, fault, error } = request;
-  const isTold = status > 0 ? ![String(status), "html"].includes(fault?.code) : hasLeft(request);
+// errorOf returns the message of the error that a client got. What a fault sends
+// or loses says nothing of the request.
+function errorOf({ status, fault, error }) {
+  const isTold = status > 0 && ![String(status), "html"].includes(fault?.code);
   return (isTold && error) || "";
 }
 
@@ -892,7 +891,7 @@ function makeRow(request) {
   const { time, method, url, headers, body, status, fault, seconds } = request;
   const cells = {
     effect: make("span", { className: "fact" }, effectOf(request)),
-    same: make("span", { className: "fact same cut", title: "The same User-Agent, method, target and body as this failed request" }),
+    same: make("span", { className: "fact same cut", title: "The same User-Agent, key, method, target and body as this failed request" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };
@@ -1051,7 +1050,13 @@ function drawPane() {
   const sentTitle = hasWholeBody(selected) ? "Sent" : "Sent, with a body that is not known";
   page.details.replaceChildren(
     make("div", { className, hidden: !fault }, ...asked),
-    facts({ ...others, ...notesOf(selected), seconds: secondsOf(selected), "same as": earlier }),
+    facts({
+      ...others,
+      ...notesOf(selected),
+      seconds: secondsOf(selected),
+      "error, not sent": fault?.code === "html" ? selected.error : undefined,
+      "same as": earlier,
+    }),
     ...part(sentTitle, make("pre", {}, reveal(`${method} ${url}${body && `\n\n${body}`}`))),
     ...part(answerTitle(selected), answer && make("pre", {}, reveal(indent(answer)))),
     ...part("Headers sent", facts(headers)),

@@ -355,7 +355,7 @@ func testStory(p *page) {
 	p.see("#result", "201, cut adds pet 3", "#list [aria-selected=true]", "truncate")
 
 	// What a request is the same as may be known later than its answer. That of
-	// another client, and what has a byte that is not known, is not the same.
+	// another client or key, and what has a byte that is not known, is not the same.
 	p.send("POST /__admin/reset", "")
 	p.start("POST /v1/pets", rex, "Prefer: answer-delay=30")
 	leave := p.leave
@@ -368,11 +368,14 @@ func testStory(p *page) {
 	for _, agent := range []string{"shop", "till"} {
 		p.send("GET /v1/pets/8", "", "User-Agent: "+agent)
 	}
+	for _, wrong := range []string{"1", "2"} {
+		p.send("GET /v1/pets/8", "", "Authorization: Bearer "+wrong)
+	}
 	for _, target := range []string{"/v1/\xfe", "/v1/\xff"} {
 		p.send("GET "+target, "")
 	}
-	p.equal("rows().slice(-4)", []string{
-		"GET 404 /v1/pets/8", "GET 404 /v1/pets/8", "GET 404 /v1/⟨U+fffd⟩", "GET 404 /v1/⟨U+fffd⟩"})
+	p.equal("rows().slice(-6)", []string{
+		"GET 404 /v1/pets/8", "GET 404 /v1/pets/8", "GET 401 /v1/pets/8", "GET 401 /v1/pets/8", "GET 404 /v1/⟨U+fffd⟩", "GET 404 /v1/⟨U+fffd⟩"})
 }
 
 // What a client sent, and the answer, are shown as they are, and as text.
@@ -445,6 +448,9 @@ func testSent(p *page) {
 		"Sent; Body of the answer (half was sent); Headers sent; Headers of the answer",
 		"Sent; Body of the answer (in pieces); Headers sent; Headers of the answer",
 	})
+	p.send("GET /v1/pets/99", "", "Prefer: code=html")
+	p.click("GET 502")
+	p.see("#details", "error, not sent there is no pet 99")
 }
 
 // The list follows its end, unless one has scrolled up. Keys move the selection.
