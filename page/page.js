@@ -339,7 +339,6 @@ async function sendAsClient(request, place) {
     update({ [place]: `Not sent: ${maxPending} requests of this page still wait.` });
     return;
   }
-  const isAlone = state.pending === 0;
   const known = new Set([...state.requests, ...state.waiting].map(({ identity }) => identity));
   const isOwn = ({ headers }) => headers["User-Agent"] === navigator.userAgent;
   const isNew = (one) => one.line === lineOf(request) && isOwn(one) && !known.has(one.identity);
@@ -362,9 +361,7 @@ async function sendAsClient(request, place) {
   }
   await read();
   const others = state.pending > 1 ? " Another request waits." : "";
-  const sent = [...state.requests, ...state.waiting].filter(isNew).length;
-  const times = sent > 1 && isAlone && !others ? `The journal has it ${sent} times. ` : ""; // as browsers repeat
-  update({ pending: state.pending - 1, [place]: `${times}This browser got ${result}.${others}` });
+  update({ pending: state.pending - 1, [place]: `This browser got ${result}.${others}` });
 }
 
 // addPet adds a pet. Its name differs from those of the pets that it is shown
