@@ -84,7 +84,7 @@ const views = [
   { draw: drawFrame, shows: ["key", "keyError"] },
   { draw: drawSign, shows: ["fault", "since", "trouble", "isBroken", "room"] },
   { draw: drawList, shows: ["visible"] },
-  { draw: drawWaiting, shows: ["visible", "waited"] },
+  { draw: drawWaiting, shows: ["waited"] },
   { draw: drawCount, shows: ["visible", "since", "total", "filter"] },
   { draw: drawPane, shows: ["selected", "isOpen"] },
   { draw: drawSelection, shows: ["visible", "selected"] },
@@ -549,6 +549,12 @@ function meaningOf(fault) {
   return [...waits, fault.code && entryOf(fault.code).description].filter(Boolean).join(" ");
 }
 
+// factAndQuestion splits a meaning into what happens and what a tester asks.
+function factAndQuestion(meaning) {
+  const [, fact, question = ""] = /^(.*?)( [^.]*\?)?$/.exec(meaning);
+  return [fact, question];
+}
+
 // isFailure reports whether a fault does anything. The code ok and a delay of 0
 // do not.
 function isFailure({ code = "ok", ...others } = {}) {
@@ -805,7 +811,7 @@ function signNow() {
   }
   if (fault.matched === undefined) {
     const meaning = "Requests are answered as usual.";
-    return { kind: "calm", headline: since && "No standing fault", meaning };
+    return { kind: "calm", headline: since && "No standing fault", meaning, isOver: true };
   }
   const queue = queueOf(fault);
   const [{ fault: next } = { fault: {} }] = queue.coming;
@@ -814,7 +820,8 @@ function signNow() {
   const retryAfter = hasStatus && fault["retry-after"];
   const held = fault.held > 0 ? `, ${numeral(fault.held)} held` : "";
   if (queue.coming.length === 0) {
-    return { kind: "idle", headline: `Fault used up${held}`, queue, label: labelOf(next) };
+    const isOver = fault.held === 0;
+    return { kind: "idle", headline: `Fault used up${held}`, queue, label: labelOf(next), isOver };
   }
   return {
     kind: queue.coming.some((run) => isFailure(run.fault)) ? "active" : "idle",
@@ -827,9 +834,9 @@ function signNow() {
 }
 
 function drawSign() {
-  const { kind, headline, scope = "", queue, label = headline, meaning = "" } = signNow();
+  const { kind, headline, scope = "", queue, label = headline, meaning = "", isOver } = signNow();
   const { held = 0 } = state.fault;
-  const [, fact, question = ""] = /^(.*?)( [^.]*\?)?$/.exec(meaning);
+  const [fact, question] = factAndQuestion(meaning);
   page.sign.className = kind;
   page.band.hidden = !headline;
   page.headline.textContent = headline;
@@ -838,7 +845,7 @@ function drawSign() {
   page.meaning.replaceChildren(fact, make("span", { className: "quiet" }, question));
   page.next.hidden = !queue && !meaning;
   page.meaning.hidden = !meaning;
-  page.offers.hidden = kind !== "calm";
+  page.offers.hidden = !isOver;
   page.ending.hidden = !queue;
   page.end.textContent = held > 0 ? "End and release" : "End fault";
   document.title = kind === "calm" ? "Petstore" : `${held > 0 ? headline : label} – Petstore`;
@@ -849,7 +856,8 @@ function drawSign() {
 }
 
 // chipsOf returns the chips of a queue: as many as there is room for, and how
-// many others there are.
+// many others there are. While requests are held, none has a tick, as it is not
+// over for all.
 function chipsOf({ used, coming }) {
   const runs = coming.length > 0 ? coming : [{ fault: {}, count: Infinity }];
   const [{ fault, count }, ...later] = runs;
@@ -860,23 +868,24 @@ function chipsOf({ used, coming }) {
   const before = used.slice(0, split);
   const past = used.slice(split);
   const near = future.slice(0, state.room - past.length);
+  const tick = state.fault.held > 0 ? "" : "✓ ";
   const sum = (some) => numeral(some.reduce((total, run) => total + run.count, 0));
   const word = (text) => make("li", { className: "quiet" }, text);
   const chip = (kind, run, times = run.count) => {
     const number = times > 1 && times < Infinity ? ` × ${numeral(times)}` : "";
     const name = labelOf(run.fault) + number;
     const className = `chip ${kind} ${isFailure(run.fault) ? "" : "good"}`;
-    return make("li", { className, title: meaningOf(run.fault) }, kind === "used" ? `✓ ${name}` : name);
+    return make("li", { className, title: meaningOf(run.fault) }, kind === "used" ? tick + name : name);
   };
   const next = chip("next", { fault }, 1);
   next.ariaCurrent = "step";
   const distant = future.slice(near.length);
   return [
-    before.length > 0 ? word(`✓ ${sum(before)} before`) : "",
+    before.length > 0 ? word(`${tick}${sum(before)} before`) : "",
     ...past.map((run) => chip("used", run)),
     next,
     ...near.map((run) => chip("", run)),
-    distant.length > 0 ? word(`and ${sum(distant)} more`) : "",
+    distant.length > 0 ? word(`and ${sum(distant)} more,`) : "",
     coming.length > 0 && word(runs.at(-1).count === Infinity ? "every time" : "then as usual"),
   ].filter(Boolean);
 }
@@ -976,15 +985,12 @@ function drawLines() {
   page.lines.replaceChildren(...lines);
 }
 
-// drawWaiting draws how long requests have waited, beside a bar. The longest
-// bar is that of the smallest of some times that is long enough.
+// drawWaiting draws how long requests have waited, with a bar.
 function drawWaiting() {
   for (const { row, cells, seconds } of state.waiting) {
     setText(cells.seconds, seconds.toFixed(1));
     row.style.setProperty("--seconds", seconds);
   }
-  const longest = Math.max(...state.visible.map(({ seconds }) => seconds));
-  page.list.style.setProperty("--full", [10, 32].find((one) => one >= longest) ?? 64);
 }
 
 // drawCount counts the requests that are there. With a filter, the number found
@@ -1035,7 +1041,7 @@ function drawPane() {
   const className = isFailure(fault) ? "asked faulty" : "asked";
   const meaning = [
     isPreferred(selected) ? "Asked for by Prefer." : "",
-    fault ? meaningOf(fault) : "",
+    fault ? factAndQuestion(meaningOf(fault))[0] : "",
     method === "HEAD" ? "An answer to HEAD has no body." : "",
   ];
   const asked = [make("code", {}, faultText(fault)), make("p", {}, meaning.join(" ").trim())];

@@ -264,7 +264,7 @@ func testQueue(p *page) {
 	for _, tt := range []struct {
 		width, height int
 		rest          string
-	}{{1366, 130, "and 2,992 more"}, {390, 260, "and 2,997 more"}, {320, 280, "and 2,997 more"}} {
+	}{{1366, 130, "and 2,992 more,"}, {390, 260, "and 2,997 more,"}, {320, 280, "and 2,997 more,"}} {
 		p.resize(tt.width, 768, "light")
 		p.see("#queue", tt.rest+" then as usual")
 		p.equal("sign.offsetHeight < arguments[0]", true, tt.height)
@@ -278,6 +278,8 @@ func testQueue(p *page) {
 	p.eval("$('[name=operation][value=getPet]').click(); find('Answer lost').click()") // the choices are out of sight, too
 	p.equal("chips()", []string{"Answer lost", "then as usual"})
 	p.see("#scope", "All requests")
+	p.send("GET /v1/pets", "")
+	p.see("#headline", "Fault used up", "#offers", "Hold 503 Answer lost")
 }
 
 // The rows say what a request did, what it is the same as, and what has become
@@ -335,8 +337,8 @@ func testStory(p *page) {
 	p.equal("new Set($$('#lines i').map((one) => one.getBoundingClientRect().left)).size", 3)
 
 	// What a request adds is in bold if its answer was not sent as usual, or if an
-	// equal request has added something, too. The longest bar is that of the request
-	// that waits.
+	// equal request has added something, too. The last bar is that of the request that
+	// waits.
 	const ofRow = "listed().map((row) => getComputedStyle(row.querySelector(%s))%s)"
 	p.equal(fmt.Sprintf(ofRow, "'.fact'", ".fontWeight > 600")+".flatMap((isBold, i) => isBold ? [] : [i])", []int{20})
 	p.equal("new Set("+fmt.Sprintf(ofRow, "'b'", ".color")+".slice(2, 9)).size", 3)
@@ -353,6 +355,7 @@ func testStory(p *page) {
 	p.see("#result", "201, stalled adds pet 4", "#details", "same as ")
 	p.eval("$('#details button').click()")
 	p.see("#result", "201, cut adds pet 3", "#list [aria-selected=true]", "truncate")
+	p.equal("/code=truncate After .*[.]$/.test(shown('.asked'))", true) // without the question of a tester
 
 	// What a request is the same as may be known later than its answer. That of
 	// another client or key, and what has a byte that is not known, is not the same.
@@ -618,7 +621,8 @@ func testSend(p *page) {
 	p.click("Add a pet")
 	p.see("#headline", "1 held", "#notice", "Waiting for the whole answer.", "#result", "waiting")
 	p.click("Add a pet")
-	p.see("#sign.idle #headline", "Fault used up, 2 held", "#queue", "✓ Hold × 2 As usual", "#count", "0 recorded, 2 waiting", "#noRequests", "")
+	p.see("#sign.idle #headline", "Fault used up, 2 held", "#queue", "Hold × 2 As usual", "#count", "0 recorded, 2 waiting", "#noRequests", "")
+	p.equal("chips()", []string{"Hold × 2", "As usual"}) // without a tick, as neither has its answer
 	p.click("Add a pet") // a browser has six connections
 	p.see("#notice", "Not sent: 2 requests of this page still wait.")
 	p.send("GET /v1/pets", "", "Prefer: delay=0")
