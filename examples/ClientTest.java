@@ -91,7 +91,7 @@ class ClientTest {
 
     // Each answer asks the client to wait for two seconds. It waits, tries again, and
     // gives up after two tries.
-    void obeysRetryAfter() throws Exception {
+    void obeysRetryAfterAndGivesUp() throws Exception {
         try (var petstore = Petstore.start()) {
             petstore.fault("code=503&times=2&retry-after=2");
             var problem = problemOf(petstore.base(), 2, 5);
@@ -111,8 +111,8 @@ class ClientTest {
         System.out.println("ok - givesUpInTime");
         tests.triesAgainAfterTimeout();
         System.out.println("ok - triesAgainAfterTimeout");
-        tests.obeysRetryAfter();
-        System.out.println("ok - obeysRetryAfter");
+        tests.obeysRetryAfterAndGivesUp();
+        System.out.println("ok - obeysRetryAfterAndGivesUp");
     }
 
     /** Calls the client, and returns the exception that it throws, or null. */
@@ -145,7 +145,7 @@ class ClientTest {
             try {
                 process = builder.start();
             } catch (IOException e) {
-                throw new IOException(e.getMessage() + ": build petstore first, or change PATH");
+                throw new IOException(e.getMessage() + ": build petstore first, or change Petstore.PATH");
             }
             var base = process.inputReader().readLine();
             if (base == null) throw new IOException("petstore did not start; standard error may say why");

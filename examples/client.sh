@@ -105,6 +105,6 @@ gap=$(requests time | awk -F '[T:Z]' '
 	{ now = ($2 * 60 + $3) * 60 + $4; gap = now - last + (now < last ? 86400 : 0); last = now }
 	END { print NR < 2 ? "?" : gap < 1.9 ? gap : 2 } # 2 is late enough
 ')
-check 'the client obeys Retry-After' "$outcome, $(statuses), $gap s apart" 'error, 503 503, 2 s apart'
+check 'the client obeys Retry-After, and gives up' "$outcome, $(statuses), $gap s apart" 'error, 503 503, 2 s apart'
 
 exit "$failed"

@@ -78,7 +78,7 @@ describe("the client", { concurrency: true, concurrent: true }, () => {
 
   // Each answer asks the client to wait for two seconds. It waits, tries again, and gives
   // up after two tries.
-  testClient("obeys Retry-After", async (petstore) => {
+  testClient("obeys Retry-After, and gives up", async (petstore) => {
     await petstore.fault("code=503&times=2&retry-after=2");
     const error = await errorOf(createPet(petstore.base, { tries: 2, timeout: 5000 }));
     equal("the statuses", await petstore.statuses(), [503, 503], error);

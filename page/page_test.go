@@ -623,7 +623,7 @@ func testSend(p *page) {
 	p.click("Add a pet")
 	p.see("#sign.idle #headline", "Fault used up, 2 held", "#queue", "Hold × 2 As usual", "#count", "0 recorded, 2 waiting", "#noRequests", "")
 	p.equal("chips()", []string{"Hold × 2", "As usual"}) // without a tick, as neither has its answer
-	p.click("Add a pet") // a browser has six connections
+	p.click("Add a pet")                                 // a browser has six connections
 	p.see("#notice", "Not sent: 2 requests of this page still wait.")
 	p.send("GET /v1/pets", "", "Prefer: delay=0")
 	p.see("#count", "1 recorded, 2 waiting", "#notice", "Not sent")
