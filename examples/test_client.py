@@ -54,7 +54,7 @@ def test_tries_again(petstore):
     # answer, although its pet is added. So there are two pets, and a try is left.
     petstore.fault("code=503,rst,lost&operation=createPet")
     error = error_of(create_pet, petstore.base, tries=5, timeout=5)
-    assert petstore.statuses() == [503, 0, 0, 201], f"the error of the client: {error!r}"
+    assert petstore.statuses() == [503, 0, 0, 201], f"the client raised {error!r}"
     assert error is None
     assert len(petstore.pets()) == 2
 
@@ -67,7 +67,7 @@ def test_gives_up_in_time(petstore):
     error = error_of(create_pet, petstore.base, tries=1, timeout=2)
     took = time.monotonic() - begin
     assert took < 10, f"create_pet took {took:.1f} s, want 2 s: {error!r}"
-    assert petstore.statuses() == [201], f"the error of the client: {error!r}"
+    assert petstore.statuses() == [201], f"the client raised {error!r}"
     assert error is not None
 
 
@@ -77,7 +77,7 @@ def test_tries_again_after_timeout(petstore):
     petstore.reset([{"name": "Ace", "categoryId": 9}])
     petstore.fault("answer-delay=10&times=1")
     error = error_of(create_pet, petstore.base, tries=2, timeout=2)
-    assert petstore.statuses() == [0, 201], f"the error of the client: {error!r}"
+    assert petstore.statuses() == [0, 201], f"the client raised {error!r}"
     assert error is None
     assert len(petstore.pets()) == 3
 
@@ -87,7 +87,7 @@ def test_obeys_retry_after_and_gives_up(petstore):
     # gives up after two tries.
     petstore.fault("code=503&times=2&retry-after=2")
     error = error_of(create_pet, petstore.base, tries=2, timeout=5)
-    assert petstore.statuses() == [503, 503], f"the error of the client: {error!r}"
+    assert petstore.statuses() == [503, 503], f"the client raised {error!r}"
     assert error is not None
     first, second = (datetime.datetime.fromisoformat(r["time"].rstrip("Z")) for r in petstore.requests()[:2])
     gap = (second - first).total_seconds()
