@@ -1,7 +1,7 @@
 // Tests of a client of petstore, to start from (Java 17 or newer). Copy this file into
 // your own project, put the binary of petstore into the folder in which the tests run,
 // and run "java ClientTest.java". With JUnit, import org.junit.jupiter.api.Test, write
-// @Test before each of the four tests, and leave out main.
+// @Test before each of the four tests, and leave out main, Body and passes.
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -103,16 +103,30 @@ class ClientTest {
         }
     }
 
-    public static void main(String[] args) throws Exception {
+    public static void main(String[] args) {
         var tests = new ClientTest();
-        tests.triesAgain();
-        System.out.println("ok - triesAgain");
-        tests.givesUpInTime();
-        System.out.println("ok - givesUpInTime");
-        tests.triesAgainAfterTimeout();
-        System.out.println("ok - triesAgainAfterTimeout");
-        tests.obeysRetryAfterAndGivesUp();
-        System.out.println("ok - obeysRetryAfterAndGivesUp");
+        var passed = passes("triesAgain", tests::triesAgain)
+            & passes("givesUpInTime", tests::givesUpInTime)
+            & passes("triesAgainAfterTimeout", tests::triesAgainAfterTimeout)
+            & passes("obeysRetryAfterAndGivesUp", tests::obeysRetryAfterAndGivesUp);
+        System.exit(passed ? 0 : 1);
+    }
+
+    /** A test, as main calls it. */
+    interface Body {
+        void run() throws Exception;
+    }
+
+    static boolean passes(String name, Body test) {
+        try {
+            test.run();
+            System.out.println("ok - " + name);
+            return true;
+        } catch (Exception | AssertionError e) {
+            System.out.println("FAILED - " + name + ": " + e.getMessage());
+            if (e.getCause() != null) System.out.println("    " + e.getCause());
+            return false;
+        }
     }
 
     /** Calls the client, and returns the exception that it throws, or null. */
