@@ -11,6 +11,7 @@ const maxPets = 100; // and no more on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal has
 const maxPending = 2; // requests of the page that wait, as a browser has six connections
 const maxLanes = 3; // lines beside one another that join rows
+const maxSpan = 12; // rows from one end of a line to the other, as both are to be in sight
 
 // The faults that have a button, beside those of the words in openapi.json.
 const presets = [
@@ -966,12 +967,14 @@ function followEnd() {
   }
 }
 
-// drawLines joins each row with the one that it is the same as. The shortest
-// lines are next to the rows. There is no room for more lanes.
+// drawLines joins each row with the one that it is the same as, unless that is
+// far away. The shortest lines are next to the rows. There is no room for more
+// lanes.
 function drawLines() {
   const { visible } = state;
   const rows = new Map(visible.map((request, i) => [request, i]));
-  const joins = visible.map(({ same }, i) => [rows.get(same), i]).filter(([start]) => start >= 0);
+  const all = visible.map(({ same }, i) => [rows.get(same), i]);
+  const joins = all.filter(([start, end]) => end - start <= maxSpan);
   const lanes = Array.from({ length: maxLanes }, () => []);
   const lines = [];
   for (const [start, end] of joins.sort(([a, b], [c, d]) => b - a - (d - c))) {

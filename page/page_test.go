@@ -379,6 +379,18 @@ func testStory(p *page) {
 	}
 	p.equal("rows().slice(-6)", []string{
 		"GET 404 /v1/pets/8", "GET 404 /v1/pets/8", "GET 401 /v1/pets/8", "GET 401 /v1/pets/8", "GET 404 /v1/⟨U+fffd⟩", "GET 404 /v1/⟨U+fffd⟩"})
+
+	// No line is longer than what is in sight.
+	p.send("POST /__admin/reset", "")
+	p.send("GET /v1/pets/9", "")
+	for range 12 {
+		p.send("GET /v1/pets", "")
+	}
+	p.send("GET /v1/pets/9", "")
+	p.see("#count", "14 recorded", "#list", "same as")
+	p.equal("joins()", []string{})
+	p.fill("Filter", "pets/9")
+	p.equal("joins()", []string{"0-1"})
 }
 
 // What a client sent, and the answer, are shown as they are, and as text.
@@ -934,6 +946,12 @@ func testLooks(p *page) {
 		p.equal(cutFacts, []string{}, fmt.Sprint(width, " px"))
 		p.equal("document.documentElement.scrollWidth <= innerWidth", true)
 		p.equal(`$$("button, label:has(input[type=radio]), summary, #filter").filter((one) => shown(one) && one.offsetHeight < 24)`, []any{})
+	}
+
+	// The pets are in sight, in a low window and beside the pane, too.
+	for _, width := range []int{768, 1280} {
+		p.resize(width, 560, "light")
+		p.equal("isOnTop(paneTitle) && isOnTop(petRows.firstChild)", true)
 	}
 
 	p.resize(1366, 768, "light")
