@@ -61,9 +61,9 @@ class ClientTest {
         }
     }
 
-    // Half of the answer arrives, and no more. After 30 seconds, petstore closes the
-    // connection, and the client fails, too. So only the time shows that it gave up. Up to
-    // Java 25, the timeout of HttpRequest.Builder is for the headers alone.
+    // The status 201 and half of the body arrive, and no more. After 30 seconds, petstore
+    // closes the connection, and the client fails, too. So only the time shows that it gave
+    // up. Up to Java 25, the timeout of HttpRequest.Builder is for the headers alone.
     void givesUpInTime() throws Exception {
         try (var petstore = Petstore.start()) {
             petstore.fault("code=stall&times=1");

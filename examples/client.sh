@@ -79,8 +79,8 @@ fault 'code=503,rst,lost&operation=createPet'
 outcome=$(outcome 5 5)
 check 'the client tries again' "$outcome, $(statuses), $(pets) pets" 'success, 503 0 0 201, 2 pets'
 
-# Half of the answer arrives, and no more. After 30 seconds, petstore closes the
-# connection, and the client fails, too. So only the time shows that it gave up.
+# The status 201 and half of the body arrive, and no more. After 30 seconds, petstore
+# closes the connection, and the client fails, too. So only the time shows that it gave up.
 reset '[]'
 fault 'code=stall&times=1'
 begin=$(date +%s)

@@ -53,8 +53,8 @@ describe("the client", { concurrency: true, concurrent: true }, () => {
     equal("the number of pets", (await petstore.pets()).length, 2);
   });
 
-  // Half of the answer arrives, and no more. After 30 seconds, petstore closes the
-  // connection, and the client fails, too. So only the time shows that it gave up.
+  // The status 201 and half of the body arrive, and no more. After 30 seconds, petstore
+  // closes the connection, and the client fails, too. So only the time shows that it gave up.
   testClient("gives up in time", async (petstore) => {
     await petstore.fault("code=stall&times=1");
     const begin = performance.now();
@@ -130,7 +130,7 @@ class Petstore {
 
   // stop closes standard input, as happens when this process is killed.
   stop() {
-    this.process.stdin.end();
+    this.process?.stdin.end(); // unless spawn has failed
   }
 
   // reset replaces the pets, ends the fault, and clears the journal.

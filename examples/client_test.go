@@ -62,8 +62,9 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// Half of the answer arrives, and no more. After 30 seconds, petstore closes the
-// connection, and the client gets an error, too. So only the time shows that it gave up.
+// The status 201 and half of the body arrive, and no more. After 30 seconds, petstore
+// closes the connection, and the client gets an error, too. So only the time shows that
+// it gave up.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	p := start(t)

@@ -60,8 +60,9 @@ def test_tries_again(petstore):
 
 
 def test_gives_up_in_time(petstore):
-    # Half of the answer arrives, and no more. After 30 seconds, petstore closes the
-    # connection, and the client fails, too. So only the time shows that it gave up.
+    # The status 201 and half of the body arrive, and no more. After 30 seconds, petstore
+    # closes the connection, and the client fails, too. So only the time shows that it
+    # gave up.
     petstore.fault("code=stall&times=1")
     begin = time.monotonic()
     error = error_of(create_pet, petstore.base, tries=1, timeout=2)

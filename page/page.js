@@ -45,9 +45,8 @@ const page = Object.fromEntries(
   [...document.querySelectorAll("[id]")].map((element) => [element.id, element]),
 );
 
-// Whether the list stays in sight while the pane is open, and whether all does.
+// Whether the list and the pets stay in sight while the pane is open.
 const hasPane = matchMedia("(width >= 48rem)");
-const hasAll = matchMedia("(width >= 80rem)");
 
 // State.
 
@@ -268,7 +267,7 @@ async function readNews() {
     waiting,
     waited: waiting.map(({ seconds }) => seconds).join(),
     selected: arrived ?? ended ?? selected,
-    isOpen: isOpen || Boolean(arrived && hasAll.matches),
+    isOpen: isOpen || Boolean(arrived && hasPane.matches),
     expected: arrived ? null : expected,
     refusal: isSameFault && !trouble ? state.refusal : "",
     notice: isNews && pending === 0 ? "" : state.notice,
