@@ -341,8 +341,12 @@ func testStory(p *page) {
 	// waits.
 	const ofRow = "listed().map((row) => getComputedStyle(row.querySelector(%s))%s)"
 	p.equal(fmt.Sprintf(ofRow, "'.fact'", ".fontWeight > 600")+".flatMap((isBold, i) => isBold ? [] : [i])", []int{20})
+	const warn, bad = "rgb(138, 83, 0)", "rgb(184, 40, 29)"
+	p.equal(fmt.Sprintf(ofRow, "'b'", ".color")+".slice(5, 10)", []string{bad, warn, bad, warn, warn}) // 502, slow, 502, client left, 413
 	p.equal("new Set("+fmt.Sprintf(ofRow, "'b'", ".color")+".slice(2, 9)).size", 3)
 	p.equal("listed().map((row) => row.querySelector('.seconds i').offsetWidth > 0).lastIndexOf(true)", 19)
+	p.equal("(({offsetWidth, parentElement: cell}) => offsetWidth / cell.offsetWidth > parseFloat(shown(cell)) / 11)"+
+		"($('.row.held .seconds i'))", true) // a bar of 10 seconds is full
 	p.equal("getComputedStyle($('.row.held')).backgroundImage !== 'none' && $$('.row.held').length", 1)
 
 	p.see("#titles", "Time, UTC Method Status Target Client Gap Seconds")
@@ -570,6 +574,7 @@ func testFilter(p *page) {
 	p.send("GET /v1/pets/7", "", "User-Agent: Mozilla/5.0 Chrome/156.0.0.0 Safari/537.36 Edg/156.0.0.0")
 	p.send("GET /v1/pets", "", "Prefer: code=lost")
 	p.see("#count", "4 recorded", "#list", "Edge 156")
+	p.equal("/^Mozilla.* Edg/.test(listed()[2].querySelector('.client').title)", true)
 	p.fill("Filter", p.eval("return shown('#list .time')").(string))
 	p.see("#count", "of 4", "#list .url", "/v1/pets?x=1")
 	for _, tt := range []struct{ filter, want string }{
@@ -629,7 +634,7 @@ func testSend(p *page) {
 	// answer, even if others are nearly the same.
 	p.send("DELETE /__admin/requests", "")
 	p.send("PUT /__admin/fault?delay=30&times=2", "")
-	p.see("#queue .next", "Hold", "#noRequests", "No requests")
+	p.see("#queue .next", "Hold", "#noRequests", "No requests", "#notice", "")
 	p.click("Add a pet")
 	p.see("#headline", "1 held", "#notice", "Waiting for the whole answer.", "#result", "waiting")
 	p.click("Add a pet")
@@ -698,6 +703,7 @@ func testSend(p *page) {
 func testCopy(p *page) {
 	p.eval("firstCommand.nextElementSibling.click()")
 	p.see("#notice", "Copied, with the key.", "#firstCommand", "Bearer ***")
+	p.equal("noRequests.textContent.match(/(?<=“)[^”]+/g).filter((name) => !$$('button').some((one) => one.textContent === name))", []string{})
 	first := p.eval("return copied").(string)
 	p.eval("secondCommand.nextElementSibling.click()")
 	second := p.eval("return copied").(string)
@@ -958,6 +964,8 @@ func testLooks(p *page) {
 	}
 
 	p.resize(1366, 768, "light")
+	p.equal("titles.clientWidth === list.clientWidth", true)
+	p.equal("pane.scrollWidth <= pane.clientWidth", true)
 	p.click("Another fault")
 	p.fill("code", "777")
 	p.click("Set this fault")
