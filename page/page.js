@@ -11,7 +11,6 @@ const maxPets = 100; // and no more on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal has
 const maxPending = 2; // requests of the page that wait, as a browser has six connections
 const maxLanes = 3; // lines beside one another that join rows
-const maxSpan = 12; // rows from one end of a line to the other, as both are to be in sight
 
 // The faults that have a button, beside those of the words in openapi.json.
 const presets = [
@@ -856,8 +855,7 @@ function drawSign() {
 }
 
 // chipsOf returns the chips of a queue: as many as there is room for, and how
-// many others there are. While requests are held, none has a tick, as it is not
-// over for all.
+// many others there are.
 function chipsOf({ used, coming }) {
   const runs = coming.length > 0 ? coming : [{ fault: {}, count: Infinity }];
   const [{ fault, count }, ...later] = runs;
@@ -868,20 +866,19 @@ function chipsOf({ used, coming }) {
   const before = used.slice(0, split);
   const past = used.slice(split);
   const near = future.slice(0, state.room - past.length);
-  const tick = state.fault.held > 0 ? "" : "✓ ";
   const sum = (some) => numeral(some.reduce((total, run) => total + run.count, 0));
   const word = (text) => make("li", { className: "quiet" }, text);
   const chip = (kind, run, times = run.count) => {
     const number = times > 1 && times < Infinity ? ` × ${numeral(times)}` : "";
     const name = labelOf(run.fault) + number;
     const className = `chip ${kind} ${isFailure(run.fault) ? "" : "good"}`;
-    return make("li", { className, title: meaningOf(run.fault) }, kind === "used" ? tick + name : name);
+    return make("li", { className, title: meaningOf(run.fault) }, kind === "used" ? `✓ ${name}` : name);
   };
   const next = chip("next", { fault }, 1);
   next.ariaCurrent = "step";
   const distant = future.slice(near.length);
   return [
-    before.length > 0 ? word(`${tick}${sum(before)} before`) : "",
+    before.length > 0 ? word(`✓ ${sum(before)} before`) : "",
     ...past.map((run) => chip("used", run)),
     next,
     ...near.map((run) => chip("", run)),
@@ -966,14 +963,12 @@ function followEnd() {
   }
 }
 
-// drawLines joins each row with the one that it is the same as, unless that is
-// far away. The shortest lines are next to the rows. There is no room for more
-// lanes.
+// drawLines joins each row with the one that it is the same as. The shortest
+// lines are next to the rows. There is no room for more lanes.
 function drawLines() {
   const { visible } = state;
   const rows = new Map(visible.map((request, i) => [request, i]));
-  const all = visible.map(({ same }, i) => [rows.get(same), i]);
-  const joins = all.filter(([start, end]) => end - start <= maxSpan);
+  const joins = visible.map(({ same }, i) => [rows.get(same), i]).filter(([start]) => start >= 0);
   const lanes = Array.from({ length: maxLanes }, () => []);
   const lines = [];
   for (const [start, end] of joins.sort(([a, b], [c, d]) => b - a - (d - c))) {
