@@ -89,8 +89,8 @@ class ClientTest {
         }
     }
 
-    // Each answer asks the client to wait for two seconds. It waits, tries again, and
-    // gives up after two tries.
+    // Each answer asks the client to wait for two seconds, longer than any wait of its
+    // own. It waits, tries again, and gives up after two tries.
     void obeysRetryAfterAndGivesUp() throws Exception {
         try (var petstore = Petstore.start()) {
             petstore.fault("code=503&times=2&retry-after=2");

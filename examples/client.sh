@@ -96,8 +96,8 @@ fault 'answer-delay=10&times=1'
 outcome=$(outcome 2 2)
 check 'the client tries again after a timeout' "$outcome, $(statuses), $(pets) pets" 'success, 0 201, 3 pets'
 
-# Each answer asks the client to wait for two seconds. It waits, tries again, and gives
-# up after two tries.
+# Each answer asks the client to wait for two seconds, longer than any wait of its own. It
+# waits, tries again, and gives up after two tries.
 reset '[]'
 fault 'code=503&times=2&retry-after=2'
 outcome=$(outcome 2 5)

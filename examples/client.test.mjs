@@ -76,8 +76,8 @@ describe("the client", { concurrency: true, concurrent: true }, () => {
     equal("the number of pets", (await petstore.pets()).length, 3);
   });
 
-  // Each answer asks the client to wait for two seconds. It waits, tries again, and gives
-  // up after two tries.
+  // Each answer asks the client to wait for two seconds, longer than any wait of its own.
+  // It waits, tries again, and gives up after two tries.
   testClient("obeys Retry-After, and gives up", async (petstore) => {
     await petstore.fault("code=503&times=2&retry-after=2");
     const error = await errorOf(createPet(petstore.base, { tries: 2, timeout: 5000 }));

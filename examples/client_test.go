@@ -96,8 +96,8 @@ func TestRetryAfterTimeout(t *testing.T) {
 	}
 }
 
-// Each answer asks the client to wait for two seconds. It waits, tries again, and gives
-// up after two tries.
+// Each answer asks the client to wait for two seconds, longer than any wait of its own.
+// It waits, tries again, and gives up after two tries.
 func TestRetryAfterHeader(t *testing.T) {
 	t.Parallel()
 	p := start(t)
