@@ -2114,10 +2114,10 @@ func TestRecipes(t *testing.T) {
 	if len(blocks) != 2 {
 		t.Fatalf("got %d scripts, want one for CI and one that saves pets", len(blocks))
 	}
-	run := func(t *testing.T, dir, script string) (code int, stdout, stderr string) {
+	run := func(t *testing.T, dir, script string, args ...string) (code int, stdout, stderr string) {
 		ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, "sh", "-c", script)
+		cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh"}, args...)...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "http_proxy=http://127.0.0.1:1", "TMPDIR="+dir, childVariable+"=1")
 		r, w, err := os.Pipe()
@@ -2139,26 +2139,25 @@ func TestRecipes(t *testing.T) {
 	build := regexp.MustCompile(`(?m)^GOTMPDIR=.*$`)
 	script := build.ReplaceAllString(blocks[0], `ln -s "$$PWD/petstore" "$$dir/petstore" &`)
 	equal(t, "the script builds petstore", script != blocks[0], true)
-	// The tests of this one end the script, which ends them, or they would go on.
-	tests := regexp.MustCompile(`(?m)^curl .*/pets"`)
-	cancelled := tests.ReplaceAllString(script, `($0; kill $$$$; exec sleep 300 >/dev/null)`)
+	const list = `curl -fsS -H "Authorization: Bearer $PETSTORE_API_KEY" "$base/pets"`
 	for name, tt := range map[string]struct {
-		script         string
+		script, tests  string
 		code           int
 		stdout, stderr string // standard error is a part of it
 	}{
-		"Free":      {script, 0, "[]\n", ""},
-		"Failed":    {script + "\nfalse", 1, "[]\n", "url=/v1/pets"},
-		"Occupied":  {strings.Replace(script, "127.0.0.1:0", strings.TrimPrefix(other.url, "http://"), 1), 1, "", "in use"},
-		"Cancelled": {cancelled, 1, "[]\n", "url=/v1/pets"},
-		"Killed":    {script + "\nkill -9 $$", -1, "[]\n", ""},
+		"Free":     {script, list, 0, "[]\n", ""},
+		"Failed":   {script, list + "; exit 7", 7, "[]\n", "url=/v1/pets"},
+		"Occupied": {strings.Replace(script, "127.0.0.1:0", strings.TrimPrefix(other.url, "http://"), 1), list, 1, "", "in use"},
+		// These tests end the script, which ends them, or they would go on.
+		"Cancelled": {script, list + "; kill $PPID; exec sleep 300 >/dev/null", 1, "[]\n", "url=/v1/pets"},
+		"Killed":    {script, list + "; kill -9 $PPID", -1, "[]\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			if err := os.Symlink(os.Args[0], filepath.Join(dir, "petstore")); err != nil {
 				t.Fatal(err)
 			}
-			code, stdout, stderr := run(t, dir, tt.script)
+			code, stdout, stderr := run(t, dir, tt.script, "sh", "-c", tt.tests)
 			equal(t, "the exit code", code, tt.code)
 			equal(t, "standard output", stdout, tt.stdout)
 			equal(t, "standard error "+stderr+" has "+tt.stderr, strings.Contains(stderr, tt.stderr), true)
