@@ -91,8 +91,9 @@ describe("the client", { concurrency: true, concurrent: true }, () => {
 
 // testClient defines a test with a petstore of its own, so that tests can run at once.
 function testClient(name, run) {
-  test(name, { timeout: 90_000 }, async () => {
+  test(name, { timeout: 90_000 }, async ({ signal }) => {
     const petstore = new Petstore();
+    signal?.addEventListener("abort", () => petstore.stop()); // at the timeout, or node would wait
     try {
       await petstore.start();
       await run(petstore);
