@@ -1,6 +1,6 @@
-// Petstore serves the animal store API from memory. It is a backend for demos,
-// and a test double for clients of the API. README.md shows how to use it.
-// Comments cite its contract, api/contract.md, by section.
+// Petstore serves the animal store API from memory, as a test double for programs
+// that call it. README.md shows how to use it. Comments cite its contract,
+// api/contract.md, by section.
 package main
 
 import (
