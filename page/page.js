@@ -814,7 +814,7 @@ function signNow() {
   }
   const queue = queueOf(fault);
   const [{ fault: next } = { fault: {} }] = queue.coming;
-  const operation = fault.operation ? `${fault.operation} only` : "All requests under /v1";
+  const operation = fault.operation ? `${fault.operation} only` : "Requests under /v1";
   const hasStatus = queue.coming.some((run) => run.fault.code > 0);
   const retryAfter = hasStatus && fault["retry-after"];
   const held = fault.held > 0 ? `, ${numeral(fault.held)} held` : "";
@@ -850,7 +850,7 @@ function drawSign() {
   document.title = kind === "calm" ? "Petstore" : `${held > 0 ? headline : label} – Petstore`;
   page.mark.setAttribute("fill", kind === "active" || (queue && held > 0) ? "#d1352b" : "#748090");
   page.icon.href = `data:image/svg+xml,${encodeURIComponent(page.mark.outerHTML)}`;
-  const subject = [headline, scope].filter(Boolean).join(", ");
+  const subject = [headline, scope].filter(Boolean).join(", ").replace(".,", ".");
   setText(page.spoken, queue ? `${subject}. The next one: ${label}` : subject);
 }
 
@@ -894,7 +894,7 @@ function makeRow(request) {
   const { time, method, url, headers, body, status, fault, seconds } = request;
   const cells = {
     effect: make("span", { className: "fact" }, effectOf(request)),
-    same: make("span", { className: "fact same cut", title: "The same User-Agent, key, method, target and body as this failed request" }),
+    same: make("span", { className: "fact same", title: "The same User-Agent, key, method, target and body as this failed request" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };
@@ -913,7 +913,7 @@ function makeRow(request) {
         {},
         cells.same,
         ...linesOf(notesOf(request)).map((note) => cut("code tag note", note)),
-        cut("excerpt", errorOf(request) || body),
+        errorOf(request) ? cut("excerpt", errorOf(request)) : cut("excerpt body", body),
       ),
     ),
     cut("client", clientOf(headers), "span", headers["User-Agent"]),
@@ -1038,8 +1038,8 @@ function drawPane() {
   const className = isFailure(fault) ? "asked faulty" : "asked";
   const meaning = [
     isPreferred(selected) ? "Asked for by Prefer." : "",
-    fault ? factAndQuestion(meaningOf(fault))[0] : "",
     method === "HEAD" ? "An answer to HEAD has no body." : "",
+    fault && method !== "HEAD" ? factAndQuestion(meaningOf(fault))[0] : "",
   ];
   const asked = [make("code", {}, faultText(fault)), make("p", {}, meaning.join(" ").trim())];
   const names = description.ofEntry.filter((name) => !placed.includes(name));

@@ -172,7 +172,7 @@ func testFaults(p *page) {
 		p.equal("document.title", label+" – Petstore")
 	}
 	p.click("All", "Every time", "Hold")
-	p.see("#scope", "All requests", "#queue", "every time")
+	p.see("#scope", "Requests under /v1", "#queue", "every time")
 
 	// A fault of any kind can be set with the fields, which keep their values. A
 	// refusal is the message of the service, until there is another fault.
@@ -242,9 +242,9 @@ func testQueue(p *page) {
 
 	// Retry-After is that of an error to come.
 	p.send("PUT /__admin/fault?code=503,lost&retry-after=7", "")
-	p.equal("shown('#scope')", "All requests under /v1, Retry-After 7")
+	p.equal("shown('#scope')", "Requests under /v1, Retry-After 7")
 	p.send("GET /v1/pets", "")
-	p.equal("shown('#scope')", "All requests under /v1")
+	p.equal("shown('#scope')", "Requests under /v1")
 
 	// What is held is released with the fault, also by a reader of the keyboard.
 	p.send("PUT /__admin/fault?code=stall,503", "")
@@ -277,7 +277,7 @@ func testQueue(p *page) {
 	p.see("#offers", "Hold 503 Answer lost")
 	p.eval("$('[name=operation][value=getPet]').click(); find('Answer lost').click()") // the choices are out of sight, too
 	p.equal("chips()", []string{"Answer lost", "then as usual"})
-	p.see("#scope", "All requests")
+	p.see("#scope", "Requests under /v1")
 	p.send("GET /v1/pets", "")
 	p.see("#headline", "Fault used up", "#offers", "Hold 503 Answer lost")
 }
@@ -335,6 +335,7 @@ func testStory(p *page) {
 	p.equal("joins().every((pair) => { const [a, b] = pair.split('-').map((i) => listed()[i]);"+
 		" return shown(b.querySelector('.same')) === 'same as ' + shown(a.querySelector('.time')); })", true)
 	p.equal("new Set($$('#lines i').map((one) => one.getBoundingClientRect().left)).size", 3)
+	p.equal("[0, 1].map((i) => shown(listed()[i].querySelector('.body')))", []string{rex, ""}) // once, as they are the same
 
 	// What a request adds is in bold if its answer was not sent as usual, or if an
 	// equal request has added something, too. The last bar is that of the request that
@@ -895,6 +896,8 @@ func testLooks(p *page) {
 	p.press(enter)
 	p.equal("document.activeElement.id", "list") // also while it is empty, and no tab stop
 	p.equal("[list, pane].map(({tabIndex}) => tabIndex)", []int{-1, 0})
+	p.resize(1280, 560, "light")
+	p.equal("isOnTop(find('Answer lost'))", true) // also in a low window
 
 	long := "POST /v1/pets?" + strings.Repeat("long", 100)
 	p.send("POST /__admin/reset", `[{"id":99,`+rex[1:]+"]")
@@ -949,6 +952,8 @@ func testLooks(p *page) {
 		p.resize(width, 560, "light")
 		p.equal("isOnTop(paneTitle) && isOnTop(petRows.firstChild)", true)
 	}
+	p.equal("isOnTop($('#list .seconds span'))", true)
+	p.equal("getComputedStyle($('.held b')).backgroundColor", p.eval("return getComputedStyle(document.body).backgroundColor"))
 
 	p.resize(1366, 768, "light")
 	p.equal("titles.clientWidth === list.clientWidth", true)
@@ -1017,18 +1022,17 @@ func testPicture(p *page) {
 	if file == "" {
 		p.Skip("PETSTORE_PICTURE names no file")
 	}
-	p.resize(1200, 780, "light")
+	p.resize(1200, 744, "light")
 	p.send("PUT /__admin/fault?code=503,lost,ok,429&operation=createPet&skip=1", "")
-	for _, request := range []string{
-		`POST /v1/pets {"name":"Bella","categoryId":2,"status":"pending"}`,
-		"GET /v1/pets?stauts=sold ",
-		`POST /v1/pets {"name":"Rex","categoryId":7}`,
-		`POST /v1/pets {"name":"Rex","categoryId":7}`,
-		`POST /v1/pets {"name":"Rex","categoryId":7}`,
-		"GET /v1/pets ",
+	for _, sent := range [][2]string{
+		{"POST /v1/pets", `{"name":"Bella","categoryId":2,"status":"pending"}`},
+		{"GET /v1/pets?stauts=sold"},
+		{"POST /v1/pets", `{"name":"Rex","categoryId":7}`},
+		{"POST /v1/pets", `{"name":"Rex","categoryId":7}`},
+		{"POST /v1/pets", `{"name":"Rex","categoryId":7}`},
+		{"GET /v1/pets"},
 	} {
-		i := strings.LastIndex(request, " ")
-		p.send(request[:i], request[i+1:], "User-Agent: shop/2.1")
+		p.send(sent[0], sent[1], "User-Agent: shop/2.1")
 		p.eval("return new Promise((resolve) => realTimeout(resolve, 150 + 400 * Math.random()))")
 	}
 	p.start("GET /v1/pets?status=available", "", "User-Agent: admin/1.4", "Prefer: delay=30")
