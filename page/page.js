@@ -542,7 +542,7 @@ function meaningOf(fault) {
   const { parameters } = state.description;
   const waits = Object.keys(delays).map((name) => {
     const { description } = parameters.find((one) => one.name === name);
-    const ofFault = description.replace("this number of seconds", `${fault[name]} seconds`);
+    const ofFault = description.replace("this number of seconds", `${fault[name]} s`);
     return fault[name] > 0 && ofFault;
   });
   return [...waits, fault.code && entryOf(fault.code).description].filter(Boolean).join(" ");
@@ -809,7 +809,7 @@ function signNow() {
     return { kind: "trouble", headline: trouble, scope };
   }
   if (fault.matched === undefined) {
-    const meaning = "Requests are answered as usual.";
+    const meaning = "Requests without Prefer are answered as usual.";
     return { kind: "calm", headline: since && "No standing fault", meaning, isOver: true };
   }
   const queue = queueOf(fault);
@@ -894,7 +894,7 @@ function makeRow(request) {
   const { time, method, url, headers, body, status, fault, seconds } = request;
   const cells = {
     effect: make("span", { className: "fact" }, effectOf(request)),
-    same: make("span", { className: "fact same", title: "The same User-Agent, key, method, target and body as this failed request" }),
+    same: make("span", { className: "fact same cut", title: "The same User-Agent, key, method, target and body as this failed request" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };

@@ -144,7 +144,7 @@ func testFaults(p *page) {
 		const [status] = codes.filter(([, code]) => !code);
 		const words = codes.filter(([, code]) => code && code !== "ok");
 		const delay = meaningOf(parameters.find(({name}) => name === "delay"));
-		const delayOf = (seconds) => delay.replace("this number of", seconds);
+		const delayOf = (seconds) => delay.replace("this number of seconds", seconds + " s");
 		return [
 			["", ...schemas.FaultOperation.enum],
 			parameters.map((one) => one.name + " " + meaningOf(one)),
@@ -200,7 +200,7 @@ func testFaults(p *page) {
 // nothing.
 func testQueue(p *page) {
 	const usual = "The operation is performed and answered as usual."
-	p.see("#sign.calm #meaning", "Requests are answered as usual.", "#offers", "", "#queue", "") // as the buttons are in sight
+	p.see("#sign.calm #meaning", "Requests without Prefer are answered as usual.", "#offers", "", "#queue", "") // as the buttons are in sight
 	calm := p.eval("return icon.href")
 	p.send("PUT /__admin/fault?code=503,ok,lost&skip=1&operation=createPet", "")
 	for _, want := range []struct{ kind, queue, next, meaning string }{
