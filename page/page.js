@@ -1036,12 +1036,10 @@ function drawPane() {
   page.copy.disabled = obstacles[1] !== "";
   page.obstacle.textContent = [...new Set(obstacles)].join(" ").trim();
   const className = isFailure(fault) ? "asked faulty" : "asked";
-  const meaning = [
-    isPreferred(selected) ? "Asked for by Prefer." : "",
-    method === "HEAD" ? "An answer to HEAD has no body." : "",
-    fault && method !== "HEAD" ? factAndQuestion(meaningOf(fault))[0] : "",
-  ];
-  const asked = [make("code", {}, faultText(fault)), make("p", {}, meaning.join(" ").trim())];
+  const origin = isPreferred(selected) ? "Asked for by Prefer. " : "";
+  const fact = fault ? factAndQuestion(meaningOf(fault))[0] : "";
+  const meaning = method === "HEAD" ? "An answer to HEAD has no body." : fact;
+  const asked = [make("code", {}, faultText(fault)), make("p", {}, origin + meaning)];
   const names = description.ofEntry.filter((name) => !placed.includes(name));
   const labels = { id: "request id" }; // or it would be taken for that of a pet
   const others = Object.fromEntries(names.map((name) => [labels[name] ?? name, selected[name]]));

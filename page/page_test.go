@@ -120,7 +120,7 @@ func testKey(p *page) {
 
 	p.eval("sessionStorage.clear()")
 	p.command("/refresh", struct{}{})
-	p.see("#keyForm", "API key", "#desk", "", "#headline", "")
+	p.see("#keyForm", "API key", "#keyForm", "PETSTORE_API_KEY", "#desk", "", "#headline", "")
 	p.equal("document.activeElement.id + ' ' + keyField.type", "keyField password")
 	p.fill("API key", " "+key+"\u00a0") // as it may be pasted
 	p.click("Open")
@@ -223,8 +223,9 @@ func testQueue(p *page) {
 		{"code=503&times=3", "", "503|503 × 2|then as usual"},
 		{"code=503&times=3", "GET", "✓ 503|503|503|then as usual"},
 		{"code=503&skip=2", "GET", "✓ As usual|As usual|503|every time"},
+		{"delay=30&skip=1", "", "As usual|Hold|every time"},
 		{"code=429&delay=0", "GET GET", "✓ 429 × 2|429|every time"},
-		{"code=500,501,502,503,504,507,508,429,lost", "GET GET GET GET GET GET GET GET",
+		{"code=500,500,502,503,504,507,508,429,lost", "GET GET GET GET GET GET GET GET",
 			"✓ 2 before|✓ 502|✓ 503|✓ 504|✓ 507|✓ 508|✓ 429|Answer lost|then as usual"},
 		{"delay=30", "", "Hold|every time"},
 		{"code=ok&delay=0", "", "As usual|every time"},
@@ -350,6 +351,7 @@ func testStory(p *page) {
 		"($('.row.held .seconds i'))", true) // a bar of 10 seconds is full
 	p.equal("getComputedStyle($('.row.held')).backgroundImage !== 'none' && $$('.row.held').length", 1)
 
+	p.equal("['.injected', '.preferred'].map((name) => getComputedStyle($(name)).backgroundColor === 'rgba(0, 0, 0, 0)')", []bool{false, true})
 	p.see("#titles", "Time, UTC Method Status Target Client Gap Seconds")
 
 	// A line needs both rows. What is selected can be followed to the earlier one.
@@ -479,6 +481,9 @@ func testList(p *page) {
 	p.eval("list.scrollTop = list.scrollHeight; " + scrolled)
 	send(64, 64)
 	p.equal(isAtEnd, true)
+	p.resize(1000, 768, "light")
+	p.equal("listed()[0].offsetHeight > 40 && "+isAtEnd, true)
+	p.resize(1366, 768, "light")
 
 	p.eval("list.focus()")
 	page := int(p.eval("return Math.floor(list.clientHeight / listed()[0].offsetHeight) - 1").(float64))
@@ -542,6 +547,7 @@ func testList(p *page) {
 	p.equal(isAtEnd, true)
 	p.fill("Filter", "/v1/pets/1001?")
 	p.equal("[count, found].map((one) => one.textContent)", []string{"1 of 1,001", "1 of 1,001 requests"})
+	p.equal("[count, found].map(isOnTop)", []bool{true, false})
 
 	// The journal may have dropped what the page has not read. Then the page does
 	// not show older ones, as if nothing were missing.
@@ -599,7 +605,7 @@ func testFilter(p *page) {
 // The page is a client: what it sends is recorded, selected, and gets faults.
 func testSend(p *page) {
 	p.click("Add a pet")
-	p.see("#notice", "This browser got 201.", "#petRows", "1 Rex 7 available", "#result", "201 adds pet 1")
+	p.see("#notice", "This browser got 201.", "#petRows", "1 Rex 7 available", "#result", "201 adds pet 1", "#offers", "")
 	p.equal("/^Chrome \\d+$/.test($('#list .client').textContent)", true)
 	p.click("503")
 	p.see("#queue .next", "503", "#notice", "")
@@ -827,12 +833,13 @@ func testAnew(p *page) {
 	p.start("GET /v1/pets", "", "Prefer: delay=30")
 	p.click("GET waiting")
 	p.send("DELETE /__admin/requests", "")
-	p.see("#count", "0 recorded, 1 waiting", "#result", "waiting", "#absence", "")
+	p.see("#count", "0 recorded, 1 waiting", "#clear", "", "#result", "waiting", "#absence", "")
 	p.send("POST /__admin/reset", "")
 	p.see("#count", "0 recorded", "#clear", "", "#result", "was waiting", "#absence", "no longer in the journal", "#noRequests", "No requests")
 	p.resize(1920, 768, "light")
-	p.eval("list.focus()")
+	p.eval("pane.focus()")
 	p.press(escape)
+	p.equal("document.activeElement.id", "list")
 	p.see("#result", "was waiting") // beside the list, where the pane stays
 }
 
@@ -952,6 +959,7 @@ func testLooks(p *page) {
 		p.resize(width, 560, "light")
 		p.equal("isOnTop(paneTitle) && isOnTop(petRows.firstChild)", true)
 	}
+	p.see("#titles", "Target Seconds")
 	p.equal("isOnTop($('#list .seconds span'))", true)
 	p.equal("getComputedStyle($('.held b')).backgroundColor", p.eval("return getComputedStyle(document.body).backgroundColor"))
 
@@ -962,6 +970,7 @@ func testLooks(p *page) {
 	p.fill("code", "777")
 	p.click("Set this fault")
 	p.see("#refusal", "777")
+	p.equal("isOnTop(refusal) && pets.offsetHeight > 120", true)
 	p.eval("operations.append(...operations.cloneNode(true).children)") // as if there were more
 	for _, height := range []int{256, 640} {
 		p.resize(320, height, "light")
@@ -971,6 +980,7 @@ func testLooks(p *page) {
 		p.press(enter)
 		p.equal("document.activeElement.id", "pane")
 		p.equal("isOnTop(paneTitle)", true)
+		p.see("#listPets", "") // nor can the focus go to what the pane covers
 		p.click("Copy as curl")
 		p.see("#paneNotice", "Copied")
 		p.equal("isOnTop(paneNotice)", true)
