@@ -1039,7 +1039,7 @@ function drawPane() {
   const origin = isPreferred(selected) ? "Asked for by Prefer. " : "";
   const fact = fault ? factAndQuestion(meaningOf(fault))[0] : "";
   const meaning = method === "HEAD" ? "An answer to HEAD has no body." : fact;
-  const asked = [make("code", {}, faultText(fault)), make("p", {}, origin + meaning)];
+  const asked = [make("code", {}, faultText(fault)), make("p", {}, (origin + meaning).trim())];
   const names = description.ofEntry.filter((name) => !placed.includes(name));
   const labels = { id: "request id" }; // or it would be taken for that of a pet
   const others = Object.fromEntries(names.map((name) => [labels[name] ?? name, selected[name]]));
