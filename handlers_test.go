@@ -2163,6 +2163,8 @@ func TestRecipes(t *testing.T) {
 			equal(t, "standard error "+stderr+" has "+tt.stderr, strings.Contains(stderr, tt.stderr), true)
 		})
 	}
+	_, _, stderr := run(t, t.TempDir(), script)
+	equal(t, "standard error without tests, "+stderr+", says so", strings.Contains(stderr, "the tests is missing"), true)
 
 	t.Run("Save", func(t *testing.T) {
 		odd := `{"id":9223372036854775807,"name":"\"},][{\"id\":5,\\n","categoryId":-9223372036854775808}`

@@ -850,7 +850,7 @@ function drawSign() {
   document.title = kind === "calm" ? "Petstore" : `${held > 0 ? headline : label} – Petstore`;
   page.mark.setAttribute("fill", kind === "active" || (queue && held > 0) ? "#d1352b" : "#748090");
   page.icon.href = `data:image/svg+xml,${encodeURIComponent(page.mark.outerHTML)}`;
-  const subject = [headline, scope].filter(Boolean).join(", ").replace(".,", ".");
+  const subject = [headline, scope].filter(Boolean).join(kind === "trouble" ? " " : ", ");
   setText(page.spoken, queue ? `${subject}. The next one: ${label}` : subject);
 }
 
@@ -892,6 +892,7 @@ let rowsMade = 0;
 // makeRow returns a row, and the cells of it that change.
 function makeRow(request) {
   const { time, method, url, headers, body, status, fault, seconds } = request;
+  const error = errorOf(request);
   const cells = {
     effect: make("span", { className: "fact" }, effectOf(request)),
     same: make("span", { className: "fact same cut", title: "The same User-Agent, key, method, target and body as this failed request" }),
@@ -913,7 +914,7 @@ function makeRow(request) {
         {},
         cells.same,
         ...linesOf(notesOf(request)).map((note) => cut("code tag note", note)),
-        errorOf(request) ? cut("excerpt", errorOf(request)) : cut("excerpt body", body),
+        error ? cut("excerpt", error) : cut("excerpt body", body),
       ),
     ),
     cut("client", clientOf(headers), "span", headers["User-Agent"]),

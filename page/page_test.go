@@ -871,6 +871,7 @@ func testTrouble(p *page) {
 	p.eval("window.isHasty = true")
 	exec.Command("kill", "-STOP", strconv.Itoa(p.service.Process.Pid)).Run()
 	p.see("#sign.trouble #headline", "Petstore does not answer.", "#scope", "What is shown was last known.",
+		"#spoken", "answer. What is shown",
 		"#paneTitle", "/v1/pets", "#list", "404", "#queue", "")
 	exec.Command("kill", "-CONT", strconv.Itoa(p.service.Process.Pid)).Run()
 	p.see("#sign.calm #headline", "No standing fault")
