@@ -117,10 +117,10 @@ function update(changes) {
   }
 }
 
-// compare finds, for each request, a failed one before it with the same client,
-// key, method, target and body, unless one like them has succeeded since: the last
-// one that has changed something, or else the last one. U+FFFD stands for a byte
-// that is not known.
+// compare finds, for each request, one before it that failed or was slow, with the
+// same client, key, method, target and body, unless one like them has succeeded
+// since: the last one that has changed something, or else the last one. U+FFFD
+// stands for a byte that is not known.
 function compare(requests) {
   const failed = new Map();
   for (const request of requests.filter(hasWholeBody)) {
@@ -130,7 +130,7 @@ function compare(requests) {
       continue;
     }
     request.same = failed.get(line);
-    if (hasFailed(request)) {
+    if (hasFailed(request) || (status && mishapOf(request))) {
       failed.set(line, !effectOf(request) && hasEffect(request.same) ? request.same : request);
     } else if (status !== undefined) {
       failed.delete(line);
@@ -426,6 +426,7 @@ function withRow(request) {
     effectOf(request),
     clientOf(request.headers),
     faultText(request.fault),
+    request.fault && labelOf(request.fault),
     ...linesOf(notesOf(request)),
     ...Object.values(request).flatMap(lines),
   ];
@@ -809,7 +810,7 @@ function signNow() {
     return { kind: "trouble", headline: trouble, scope };
   }
   if (fault.matched === undefined) {
-    const meaning = "Requests without Prefer are answered as usual.";
+    const meaning = "Requests are answered as usual, unless a header Prefer asks for a fault.";
     return { kind: "calm", headline: since && "No standing fault", meaning, isOver: true };
   }
   const queue = queueOf(fault);

@@ -200,7 +200,7 @@ func testFaults(p *page) {
 // nothing.
 func testQueue(p *page) {
 	const usual = "The operation is performed and answered as usual."
-	p.see("#sign.calm #meaning", "Requests without Prefer are answered as usual.", "#offers", "", "#queue", "") // as the buttons are in sight
+	p.see("#sign.calm #meaning", "Requests are answered as usual, unless a header Prefer asks for a fault.", "#offers", "", "#queue", "") // as the buttons are in sight
 	calm := p.eval("return icon.href")
 	p.send("PUT /__admin/fault?code=503,ok,lost&skip=1&operation=createPet", "")
 	for _, want := range []struct{ kind, queue, next, meaning string }{
@@ -375,6 +375,10 @@ func testStory(p *page) {
 	p.see("#result", "201 adds pet 2")
 	leave()
 	p.see("#details", "same as ", "#list", "client left")
+	p.start("POST /v1/pets", rex, "Prefer: code=drip") // which its client may give up
+	p.see("#list", "drip")
+	p.send("POST /v1/pets", rex)
+	p.equal("joins()", []string{"0-1", "2-3"})
 	for _, agent := range []string{"shop", "till"} {
 		p.send("GET /v1/pets/8", "", "User-Agent: "+agent)
 	}
@@ -567,7 +571,7 @@ func testFilter(p *page) {
 	p.send("POST /v1/pets?x=1", `{"x":"body",`+rex[1:], "User-Agent: shop/2.1")
 	p.send("GET /v1/pets?limit=404&post", "", "X-Id: Ünïque")
 	p.send("GET /v1/pets/7", "", "User-Agent: Mozilla/5.0 Chrome/156.0.0.0 Safari/537.36 Edg/156.0.0.0")
-	p.send("GET /v1/pets", "", "Prefer: code=lost")
+	p.send("GET /v1/pets", "", "Prefer: code=rst")
 	p.see("#count", "4 recorded", "#list", "Edge 156")
 	p.equal("/^Mozilla.* Edg/.test(listed()[2].querySelector('.client').title)", true)
 	p.fill("Filter", p.eval("return shown('#list .time')").(string))
@@ -576,7 +580,7 @@ func testFilter(p *page) {
 		{"=404", "/v1/pets?limit=404&post"},
 		{"x-id: ünïque", "/v1/pets?limit=404&post"},
 		{"  SHOP body createPet location \"id\" adds pet 1 ignored: x", "/v1/pets?x=1"},
-		{"code=lost no answer", "/v1/pets"},
+		{"code=rst no answer tcp reset", "/v1/pets"},
 		{"edge 156", "/v1/pets/7"},
 		{"", "/v1/pets?x=1 /v1/pets?limit=404&post /v1/pets/7 /v1/pets"},
 	} {
