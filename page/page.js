@@ -1111,7 +1111,7 @@ function drawTexts() {
 // Events.
 
 function select(request, isOpen = true) {
-  update({ selected: request, isOpen, paneNotice: "" });
+  update({ selected: request, isOpen, notice: "", paneNotice: "" });
   showRow(request); // also if it was selected before
 }
 

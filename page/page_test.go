@@ -627,6 +627,8 @@ func testSend(p *page) {
 	p.click("List pets")
 	p.see("#notice", "This browser got 200, but not all of the body. The filter hides this request.",
 		"#paneTitle", "GET", "#absence", "The filter hides")
+	p.click("POST 503")
+	p.see("#notice", "", "#absence", "")
 	p.fill("Filter", "")
 
 	// One that waits is a row as any other. It stays selected when it has its
@@ -830,6 +832,7 @@ func testAnew(p *page) {
 	p.equal("first", "9007199254740993")
 	p.see("#petRows", "9007199254740993 Rex 7 250 Rex", "#petsTitle", "Pets, the last 100")
 	p.equal("$$('#petRows tr').length", 100)
+	p.equal("(({scrollWidth, clientWidth}) => scrollWidth > clientWidth)($$('#petRows tr').at(-1).firstChild)", false) // its id of three digits
 	p.send("POST /v1/pets", rex)
 	p.see("#petRows", "9007199254740994 Rex 7 9007199254740993 Rex 7 250 Rex")
 
