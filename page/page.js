@@ -332,7 +332,7 @@ function setFault(parameters) {
 
 // sendAsClient sends a request as a client: it is recorded, and faults are
 // applied to it. It is selected once it is listed. What becomes of it is told
-// in a place of the state: notice or paneNotice.
+// in a place of the state: notice, or paneNotice while the request is selected.
 async function sendAsClient(request, place) {
   if (state.pending === maxPending) {
     update({ [place]: `Not sent: ${maxPending} requests of this page still wait.` });
@@ -360,7 +360,9 @@ async function sendAsClient(request, place) {
   }
   await read();
   const others = state.pending > 1 ? " Another request waits." : "";
-  update({ pending: state.pending - 1, [place]: `This browser got ${result}.${others}` });
+  const isShown = state.selected && isNew(state.selected);
+  const told = isShown ? place : "notice"; // as the pane is that of another request
+  update({ pending: state.pending - 1, [told]: `This browser got ${result}.${others}` });
 }
 
 // addPet adds a pet. Its name differs from those of the pets that it is shown

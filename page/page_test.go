@@ -678,6 +678,18 @@ func testSend(p *page) {
 	p.click("Add a pet")
 	p.see("#petRows", "9007199254740995 Zoë 9007199254740995 7")
 
+	// The pane does not tell of a request that is not in it any more.
+	p.send("POST /__admin/reset", "")
+	p.send("POST /v1/pets", rex)
+	p.send("PUT /__admin/fault?delay=30&times=1", "")
+	p.see("#queue .next", "Hold")
+	p.click("POST 201", "Send again")
+	p.see("#headline", "1 held", "#result", "waiting")
+	p.click("POST 201")
+	p.see("#result", "201 adds pet 1")
+	p.send("DELETE /__admin/fault", "")
+	p.see("#notice", "This browser got 201.", "#paneNotice", "", "#result", "201 adds pet 1")
+
 	// A notice says what else is going on.
 	p.send("PUT /__admin/fault?delay=30&times=1", "")
 	p.see("#queue .next", "Hold")
