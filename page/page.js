@@ -360,8 +360,9 @@ async function sendAsClient(request, place) {
   }
   await read();
   const others = state.pending > 1 ? " Another request waits." : "";
+  // By now, the reader may have selected another request, which the pane shows.
   const isShown = state.selected && isNew(state.selected);
-  const told = isShown ? place : "notice"; // as the pane is that of another request
+  const told = isShown ? place : "notice";
   update({ pending: state.pending - 1, [told]: `This browser got ${result}.${others}` });
 }
 
