@@ -63,6 +63,7 @@ const state = {
   selected: null, // the request in the pane
   isOpen: false, // whether the pane is in the place of other parts
   expected: null, // finds the request of the page that is to be selected
+  sent: null, // the last one that was found
   pets: [], // the last ones, in ascending order of id
   refusal: "", // why a fault has not been set
   description: null, // what readDescription returns, or null before
@@ -71,7 +72,7 @@ const state = {
   visible: [], // the requests that have the words of the filter, in the order of their arrival
   followsEnd: true, // whether the list scrolls to new requests
   pending: 0, // how many requests of the page wait
-  notice: "", // the last news for the reader, above the list
+  notice: "", // what has become of an action, above the list
   paneNotice: "", // and in the pane
   room: 8, // how many chips the sign has room for
 };
@@ -87,7 +88,10 @@ const views = [
   { draw: drawCount, shows: ["visible", "since", "total", "filter"] },
   { draw: drawPane, shows: ["selected", "isOpen"] },
   { draw: drawSelection, shows: ["visible", "selected"] },
-  { draw: drawTexts, shows: ["refusal", "notice", "paneNotice", "visible", "selected", "isOpen"] },
+  {
+    draw: drawTexts,
+    shows: ["refusal", "notice", "paneNotice", "visible", "selected", "isOpen", "sent"],
+  },
   { draw: drawPets, shows: ["pets", "since"] },
 ];
 
@@ -249,11 +253,11 @@ async function readNews() {
   const all = [...(isAnew || isGap ? [] : state.requests), ...news];
   const requests = all.filter(({ id }) => id > total - maxRequests);
   const waiting = matchWaiting(journal.waiting);
-  const { selected, isOpen, expected, pending, trouble } = state;
+  const { selected, isOpen, expected, sent, trouble } = state;
   const isNews = isAnew || news.length > 0;
   const isSameFault = parametersOf(fault) === parametersOf(state.fault);
-  const isEnd = ({ identity }) => selected?.status === undefined && identity === selected?.identity;
-  const ended = news.find(isEnd);
+  const isEndOf = (one) => ({ identity }) => one?.status === undefined && identity === one?.identity;
+  const latest = (one) => news.find(isEndOf(one)) ?? one;
   const arrived = expected && [...waiting, ...news].findLast(expected);
   update({
     trouble: "",
@@ -265,12 +269,11 @@ async function readNews() {
     requests: isNews ? requests : state.requests,
     waiting,
     waited: waiting.map(({ seconds }) => seconds).join(),
-    selected: arrived ?? ended ?? selected,
+    selected: arrived ?? latest(selected),
     isOpen: isOpen || Boolean(arrived && hasPane.matches),
     expected: arrived ? null : expected,
+    sent: arrived ?? latest(sent),
     refusal: isSameFault && !trouble ? state.refusal : "",
-    notice: isNews && pending === 0 ? "" : state.notice,
-    paneNotice: isNews && pending === 0 ? "" : state.paneNotice,
   });
   showRow(arrived);
 }
@@ -331,8 +334,8 @@ function setFault(parameters) {
 }
 
 // sendAsClient sends a request as a client: it is recorded, and faults are
-// applied to it. It is selected once it is listed. What becomes of it is told
-// in a place of the state: notice, or paneNotice while the request is selected.
+// applied to it. It is selected once it is listed, and its row says what becomes
+// of it. If it is not sent, a place of the state says why.
 async function sendAsClient(request, place) {
   if (state.pending === maxPending) {
     update({ [place]: `Not sent: ${maxPending} requests of this page still wait.` });
@@ -340,30 +343,16 @@ async function sendAsClient(request, place) {
   }
   const known = new Set([...state.requests, ...state.waiting].map(({ identity }) => identity));
   const isOwn = ({ headers }) => headers["User-Agent"] === navigator.userAgent;
-  const isNew = (one) => one.line === lineOf(request) && isOwn(one) && !known.has(one.identity);
-  update({
-    pending: state.pending + 1,
-    followsEnd: true,
-    expected: isNew,
-    notice: "",
-    paneNotice: "",
-    [place]: "Waiting for the whole answer.",
-  });
-  let result = "no answer";
+  const expected = (one) => one.line === lineOf(request) && isOwn(one) && !known.has(one.identity);
+  update({ pending: state.pending + 1, followsEnd: true, expected, notice: "", paneNotice: "" });
   try {
     const response = await fetch(requestOf(request));
-    result = `${response.status}, but not all of the body`;
     await response.text();
-    result = response.status;
   } catch {
-    // The result says so.
+    // Its row says so.
   }
   await read();
-  const others = state.pending > 1 ? " Another request waits." : "";
-  // By now, the reader may have selected another request, which the pane shows.
-  const isShown = state.selected && isNew(state.selected);
-  const told = isShown ? place : "notice";
-  update({ pending: state.pending - 1, [told]: `This browser got ${result}.${others}` });
+  update({ pending: state.pending - 1, notice: "", paneNotice: "" });
 }
 
 // addPet adds a pet. Its name differs from those of the pets that it is shown
@@ -899,7 +888,7 @@ function makeRow(request) {
   const error = errorOf(request);
   const cells = {
     effect: make("span", { className: "fact" }, effectOf(request)),
-    same: make("span", { className: "fact same cut", title: "The same User-Agent, key, method, target and body as this failed request" }),
+    same: make("span", { className: "fact same cut", title: "The same User-Agent, key, method, target and body as this earlier request" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };
@@ -1095,17 +1084,19 @@ function drawPets() {
   page.petRows.replaceChildren(...pets.toReversed().map(rowOfPet));
 }
 
-// drawTexts draws short texts, and why the selected request is not in the list.
+// drawTexts draws short texts. What became of a request of the page is in its
+// row, and is read aloud.
 function drawTexts() {
-  const { refusal, notice, paneNotice, requests, waiting, visible, selected } = state;
+  const { refusal, notice, paneNotice, requests, waiting, visible, selected, sent } = state;
   const isThere = requests.includes(selected) || waiting.includes(selected);
   const isHidden = isThere && !visible.includes(selected);
-  const hidden = isHidden ? "The filter hides this request." : "";
+  const hidden = isHidden ? "The filter hides the selected request." : "";
   const isGone = selected && !isThere;
-  setText(page.absence, isGone ? "This request is no longer in the journal." : hidden);
+  setText(page.absence, isGone ? "This request is no longer in the journal." : "");
   setText(page.refusal, refusal);
   setText(page.paneNotice, paneNotice);
-  setText(page.notice, notice && `${notice} ${hidden}`.trim());
+  setText(page.notice, `${notice} ${hidden}`.trim());
+  setText(page.sent, sent ? `${clock(sent)}: ${outcomeOf(sent)} ${effectOf(sent)}`.trim() : "");
   if (isGone && selected.status === undefined) {
     page.result.firstChild.textContent = "was waiting"; // what became of it is not known
   }

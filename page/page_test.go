@@ -547,7 +547,7 @@ func testList(p *page) {
 		p.Errorf("%v rows were drawn for one that waits", changed)
 	}
 	p.click("List pets")
-	p.see("#count", "The last 1,000 of 1,002 recorded", "#notice", "got 200")
+	p.see("#count", "The last 1,000 of 1,002 recorded", "#sent", ": 200")
 	p.equal(isAtEnd, true)
 	p.fill("Filter", "/v1/pets/1001?")
 	p.equal("[count, found].map((one) => one.textContent)", []string{"1 of 1,001", "1 of 1,001 requests"})
@@ -591,7 +591,7 @@ func testFilter(p *page) {
 	// What is selected stays in the pane while it is not found.
 	p.click("GET 404")
 	p.fill("Filter", "shop")
-	p.see("#paneTitle", "/v1/pets/7", "#absence", "The filter hides this request.", "#count", "1 of 4",
+	p.see("#paneTitle", "/v1/pets/7", "#notice", "The filter hides the selected request.", "#count", "1 of 4",
 		"#list [aria-selected=true]", "", "#noMatch", "")
 	p.fill("Filter", "shop none")
 	p.see("#noMatch", "No request matches.", "#noRequests", "", "#count", "0 of 4")
@@ -603,41 +603,40 @@ func testFilter(p *page) {
 	}
 	p.fill("Filter", "")
 	p.equal("found.textContent", "")
-	p.see("#list [aria-selected=true] .url", "/v1/pets/7", "#absence", "")
+	p.see("#list [aria-selected=true] .url", "/v1/pets/7", "#notice", "")
 }
 
 // The page is a client: what it sends is recorded, selected, and gets faults.
 func testSend(p *page) {
 	p.click("Add a pet")
-	p.see("#notice", "This browser got 201.", "#petRows", "1 Rex 7 available", "#result", "201 adds pet 1", "#offers", "")
+	p.see("#sent", "201 adds pet 1", "#petRows", "1 Rex 7 available", "#result", "201 adds pet 1", "#offers", "")
+	p.equal("sent.textContent === shown('#list .time') + ': 201 adds pet 1'", true)
+	p.equal("isOnTop(sent)", false) // as the row says so
 	p.equal("/^Chrome \\d+$/.test($('#list .client').textContent)", true)
 	p.click("503")
-	p.see("#queue .next", "503", "#notice", "")
+	p.see("#queue .next", "503")
 	p.click("Add a pet")
-	p.see("#notice", "This browser got 503.", "#result", "503")
+	p.see("#sent", ": 503", "#result", "503")
 	p.click("Send again")
-	p.see("#paneNotice", "got 201.", "#notice", "", "#petRows", "2 Bella 7 available 1 Rex", "#result", "201 adds pet 2")
-	p.click("POST 503")
-	p.see("#result", "503", "#paneNotice", "") // which spoke of another request
+	p.see("#sent", "201 adds pet 2", "#petRows", "2 Bella 7 available 1 Rex", "#result", "201 adds pet 2")
 	p.equal("rows()", []string{"POST 201 /v1/pets adds pet 1", "POST 503 /v1/pets 503", "POST 201 /v1/pets adds pet 2 same as"})
 	p.equal("$$('#list .told').map(shown).join('')", "") // as there is no pet twice
 	p.click("Every time", "Answer cut")
 	p.see("#queue .next", "Answer cut")
 	p.fill("Filter", "post")
 	p.click("List pets")
-	p.see("#notice", "This browser got 200, but not all of the body. The filter hides this request.",
-		"#paneTitle", "GET", "#absence", "The filter hides")
+	p.see("#sent", "200, cut", "#notice", "The filter hides the selected request.", "#paneTitle", "GET", "#result", "200, cut")
 	p.click("POST 503")
-	p.see("#notice", "", "#absence", "")
+	p.see("#notice", "")
 	p.fill("Filter", "")
 
 	// One that waits is a row as any other. It stays selected when it has its
 	// answer, even if others are nearly the same.
 	p.send("DELETE /__admin/requests", "")
 	p.send("PUT /__admin/fault?delay=30&times=2", "")
-	p.see("#queue .next", "Hold", "#noRequests", "No requests", "#notice", "")
+	p.see("#queue .next", "Hold", "#noRequests", "No requests")
 	p.click("Add a pet")
-	p.see("#headline", "1 held", "#notice", "Waiting for the whole answer.", "#result", "waiting")
+	p.see("#headline", "1 held", "#sent", ": waiting", "#result", "waiting")
 	p.click("Add a pet")
 	p.see("#sign.idle #headline", "Fault used up, 2 held", "#queue", "✓ Hold × 2 As usual", "#count", "0 recorded, 2 waiting", "#noRequests", "")
 	p.click("Add a pet") // a browser has six connections
@@ -650,8 +649,9 @@ func testSend(p *page) {
 	p.fill("Filter", "post waiting")
 	p.see("#count", "2 of 3")
 	p.click("End and release")
-	p.see("#headline", "No standing fault", "#count", "0 of 3", "#result", "201", "#notice", "This browser got 201.")
+	p.see("#headline", "No standing fault", "#count", "0 of 3", "#result", "201", "#sent", "201 adds pet", "#notice", "The filter hides")
 	p.fill("Filter", "")
+	p.see("#notice", "") // which spoke of those that waited
 	p.equal("[shown('#count'), shown('#list [aria-selected=true] .time') === arrival]", []any{"3 recorded", true})
 	p.equal("rows().map((row) => row.replace(/pet \\d/, 'a pet'))", []string{
 		"POST 201 /v1/pets delay=30 adds a pet", "POST 201 /v1/pets delay=30 adds a pet", "GET 200 /v1/pets Prefer: delay=0"})
@@ -665,38 +665,18 @@ func testSend(p *page) {
 	p.send("PUT /__admin/fault?code=ok,lost", "")
 	p.see("#queue .next", "As usual")
 	p.click("Add a pet")
-	p.see("#notice", "This browser got 201.", "#queue .next", "Answer lost")
+	p.see("#sent", "201 adds pet 1", "#queue .next", "Answer lost")
 	p.click("Add a pet")
-	p.see("#notice", "This browser got no answer")
+	p.see("#sent", "no answer adds pet 2", "#result", "no answer adds pet 2")
 	p.equal("rows()", []string{"POST 201 /v1/pets ok adds pet 1", "POST no answer /v1/pets lost adds pet 2"})
 
 	// Names differ from those of the other pets, also beside the largest ids.
 	p.send("POST /__admin/reset", `[{"id":9007199254740993,`+rex[1:]+"]")
 	p.see("#petRows", "9007199254740993 Rex")
 	p.click("Add a pet")
-	p.see("#notice", "This browser got 201.", "#petRows", "9007199254740994 Bella 9007199254740994 7")
+	p.see("#sent", "201 adds pet", "#petRows", "9007199254740994 Bella 9007199254740994 7")
 	p.click("Add a pet")
 	p.see("#petRows", "9007199254740995 Zoë 9007199254740995 7")
-
-	// The pane does not tell of a request that is not in it any more.
-	p.send("POST /__admin/reset", "")
-	p.send("POST /v1/pets", rex)
-	p.send("PUT /__admin/fault?delay=30&times=1", "")
-	p.see("#queue .next", "Hold")
-	p.click("POST 201", "Send again")
-	p.see("#headline", "1 held", "#result", "waiting")
-	p.click("POST 201")
-	p.see("#result", "201 adds pet 1")
-	p.send("DELETE /__admin/fault", "")
-	p.see("#notice", "This browser got 201.", "#paneNotice", "", "#result", "201 adds pet 1")
-
-	// A notice says what else is going on.
-	p.send("PUT /__admin/fault?delay=30&times=1", "")
-	p.see("#queue .next", "Hold")
-	p.click("Add a pet")
-	p.see("#headline", "1 held")
-	p.click("List pets")
-	p.see("#notice", "This browser got 200. Another request waits.")
 
 	// The pane does not open by itself where it would cover the pets.
 	for _, width := range []int{1024, 390} {
@@ -797,6 +777,7 @@ func testCopy(p *page) {
 		p.equal("[[sendAgain, copy].filter((one) => !one.disabled).map(shown).join(' '), shown('#' + sendAgain.getAttribute('aria-describedby'))]",
 			[]string{tt.buttons, tt.reason})
 	}
+	p.see("#paneNotice", "") // which spoke of another request
 	p.click(copied)
 	p.equal("shown(paneNotice) + copied.includes('Bearer other')", "Copied.true")
 
@@ -939,7 +920,7 @@ func testLooks(p *page) {
 	p.see("#list", "waiting", "#queue", "✓ Answer cut", "#petRows", "RRR")
 	p.equal("[list, pane].map(({tabIndex}) => tabIndex)", []int{0, 0}) // not in Chromium alone
 	p.equal("[queue, list, pane].map(({ariaLabel}) => Boolean(ariaLabel))", []bool{true, true, true})
-	p.equal("$$('[role=status], [role=alert]').map(({id}) => id).join(' ')", "spoken keyError found notice paneNotice refusal")
+	p.equal("$$('[role=status], [role=alert]').map(({id}) => id).join(' ')", "spoken sent keyError found notice paneNotice refusal")
 	label := p.eval("return listed()[2]").(map[string]any)
 	for _, id := range label {
 		got := p.command("/element/"+id.(string)+"/computedlabel", nil).(string)
