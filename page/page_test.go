@@ -594,7 +594,7 @@ func testFilter(p *page) {
 	p.see("#paneTitle", "/v1/pets/7", "#notice", "The filter hides the selected request.", "#count", "1 of 4",
 		"#list [aria-selected=true]", "", "#noMatch", "")
 	p.fill("Filter", "shop none")
-	p.see("#noMatch", "No request matches.", "#noRequests", "", "#count", "0 of 4")
+	p.see("#noMatch", "No request matches the filter.", "#noRequests", "", "#count", "0 of 4")
 	p.click("Another fault")
 	for _, field := range []string{"filter", "$('input[name=skip]')"} {
 		p.eval(field + ".focus()")
