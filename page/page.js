@@ -63,7 +63,7 @@ const state = {
   selected: null, // the request in the pane
   isOpen: false, // whether the pane is in the place of other parts
   expected: null, // finds the request of the page that is to be selected
-  sent: null, // the last one that was found
+  sent: null, // the last one that has been found
   pets: [], // the last ones, in ascending order of id
   refusal: "", // why a fault has not been set
   description: null, // what readDescription returns, or null before
@@ -335,10 +335,10 @@ function setFault(parameters) {
 
 // sendAsClient sends a request as a client: it is recorded, and faults are
 // applied to it. It is selected once it is listed, and its row says what becomes
-// of it. If it is not sent, a place of the state says why.
+// of it. If there is none, a place of the state says so.
 async function sendAsClient(request, place) {
   if (state.pending === maxPending) {
-    update({ [place]: `Not sent: ${maxPending} requests of this page still wait.` });
+    update({ [place]: `Not sent, as ${maxPending} requests of this page waited.` });
     return;
   }
   const known = new Set([...state.requests, ...state.waiting].map(({ identity }) => identity));
@@ -352,7 +352,10 @@ async function sendAsClient(request, place) {
     // Its row says so.
   }
   await read();
-  update({ pending: state.pending - 1, notice: "", paneNotice: "" });
+  update({ pending: state.pending - 1 });
+  if (state.expected === expected) {
+    update({ expected: null, [place]: "What was sent was not found in the journal." });
+  }
 }
 
 // addPet adds a pet. Its name differs from those of the pets that it is shown
@@ -1084,8 +1087,8 @@ function drawPets() {
   page.petRows.replaceChildren(...pets.toReversed().map(rowOfPet));
 }
 
-// drawTexts draws short texts. What became of a request of the page is in its
-// row, and is read aloud.
+// drawTexts draws short texts. What became of the last request of the page is in
+// its row, and is read aloud.
 function drawTexts() {
   const { refusal, notice, paneNotice, requests, waiting, visible, selected, sent } = state;
   const isThere = requests.includes(selected) || waiting.includes(selected);
@@ -1096,7 +1099,8 @@ function drawTexts() {
   setText(page.refusal, refusal);
   setText(page.paneNotice, paneNotice);
   setText(page.notice, `${notice} ${hidden}`.trim());
-  setText(page.sent, sent ? `${clock(sent)}: ${outcomeOf(sent)} ${effectOf(sent)}`.trim() : "");
+  const hasEnded = sent?.status !== undefined;
+  setText(page.sent, hasEnded ? `${clock(sent)}: ${outcomeOf(sent)} ${effectOf(sent)}`.trim() : "");
   if (isGone && selected.status === undefined) {
     page.result.firstChild.textContent = "was waiting"; // what became of it is not known
   }
@@ -1175,6 +1179,8 @@ page.anotherForm.addEventListener("submit", (event) => {
   event.preventDefault();
   setFault(Object.fromEntries(new FormData(page.anotherForm)));
 });
+
+page.another.addEventListener("toggle", () => page.another.scrollIntoView({ block: "nearest" }));
 
 page.keyForm.addEventListener("submit", (event) => {
   event.preventDefault();
