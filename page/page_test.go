@@ -129,9 +129,11 @@ func testKey(p *page) {
 	// A link with another key can be pasted into the address of an open page.
 	p.command("/url", map[string]any{"url": p.base + "/#key=wrong"})
 	p.see("#keyError", "not the API key", "#desk", "", "#headline", "")
+	p.equal("keyField.getAttribute('aria-describedby')", "keyError")
 	p.command("/url", map[string]any{"url": p.base + "/#key=" + url.QueryEscape(key)})
 	p.see("#headline", noFault, "#keyForm", "")
 	p.equal("sessionStorage.apiKey", key)
+	p.equal("[shown(base), $('#brand a').href]", []string{p.base + "/v1", p.base + "/openapi.json"})
 }
 
 // The page offers what openapi.json describes, and each button sets its fault.
@@ -227,6 +229,8 @@ func testQueue(p *page) {
 		{"code=429&delay=0", "GET GET", "✓ 429 × 2|429|every time"},
 		{"code=500,500,502,503,504,507,508,429,lost", "GET GET GET GET GET GET GET GET",
 			"✓ 2 before|✓ 502|✓ 503|✓ 504|✓ 507|✓ 508|✓ 429|Answer lost|then as usual"},
+		{"code=500,501,502,503,504,505,506,507,508,429,429,429", "",
+			"500|501|502|503|504|505|506|507|and 4 more,|then as usual"},
 		{"delay=30", "", "Hold|every time"},
 		{"code=ok&delay=0", "", "As usual|every time"},
 	} {
@@ -479,12 +483,14 @@ func testList(p *page) {
 	const scrolled = "return new Promise((resolve) => list.addEventListener('scroll', resolve))"
 	send(1, 60)
 	p.equal(isAtEnd, true)
+	p.equal("titles.clientWidth === list.clientWidth && list.clientWidth < list.offsetWidth", true)
 	p.eval("list.scrollTop -= 40; window.place = list.scrollTop; " + scrolled)
 	send(61, 63)
 	p.equal("list.scrollTop - place", 0)
 	p.eval("list.scrollTop = list.scrollHeight; " + scrolled)
 	send(64, 64)
 	p.equal(isAtEnd, true)
+	p.eval("return drawn()") // or the event of this scroll could come after the new size
 	p.resize(1000, 768, "light")
 	p.equal("listed()[0].offsetHeight > 40 && !shown(titles) && "+isAtEnd, true)
 	p.resize(1366, 768, "light")
@@ -587,6 +593,8 @@ func testFilter(p *page) {
 		p.fill("Filter", tt.filter)
 		p.equal("$$('#list .url').map((one) => one.textContent).join(' ')", tt.want)
 	}
+
+	p.equal("$$('#list .pause').map(({textContent}) => textContent !== '')", []bool{false, true, true, true})
 
 	// What is selected stays in the pane while it is not found.
 	p.click("GET 404")
@@ -971,6 +979,7 @@ func testLooks(p *page) {
 
 	p.resize(1366, 768, "light")
 	p.equal("titles.clientWidth === list.clientWidth", true)
+	p.eval("listed()[3].click()") // with a long target, and a long header
 	p.equal("pane.scrollWidth <= pane.clientWidth", true)
 	p.click("Another fault")
 	p.equal("isOnTop($('input[name=answer-delay]'))", true)
@@ -981,6 +990,8 @@ func testLooks(p *page) {
 	p.eval("operations.append(...operations.cloneNode(true).children)") // as if there were more
 	for _, height := range []int{256, 640} {
 		p.resize(320, height, "light")
+		p.eval("$('#close').click(); list.focus(); listed()[0].click()")
+		p.equal("document.activeElement.id", "pane") // which covers what had the focus
 		p.eval("$('#close').click(); list.focus()")
 		p.press(end)
 		p.equal("document.activeElement.id", "list") // which the pane would cover
@@ -1011,6 +1022,7 @@ func testLooks(p *page) {
 	p.equal("getComputedStyle($('.row.held .seconds i')).forcedColorAdjust", "none")
 	p.eval("$('.row.held').click()")
 	p.equal("getComputedStyle(pane).borderLeftWidth", "1px")
+	p.equal("getComputedStyle($('[aria-selected=true]')).outlineStyle", "solid")
 
 	file := os.Getenv("PETSTORE_AXE")
 	if file == "" {
