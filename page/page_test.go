@@ -134,6 +134,12 @@ func testKey(p *page) {
 	p.see("#headline", noFault, "#keyForm", "")
 	p.equal("sessionStorage.apiKey", key)
 	p.equal("[shown(base), $('#brand a').href]", []string{p.base + "/v1", p.base + "/openapi.json"})
+
+	// Petstore may start anew, with another key.
+	p.send("PUT /__admin/fault?code=503", "")
+	p.see("#headline", "Standing fault")
+	p.eval("window.fetch = async () => new Response('{\"message\": \"another key\"}', {status: 401})")
+	p.see("#keyError", "another key", "#desk", "", "#headline", "")
 }
 
 // The page offers what openapi.json describes, and each button sets its fault.
@@ -453,8 +459,10 @@ func testSent(p *page) {
 	p.send("POST /v1/pets", strings.Repeat("x", 65_537))
 	p.send("GET /v1/pets/3", "lost", "Prefer: code=lost")
 	p.send("GET /v1/pets/1", "", "Prefer: code=truncate")
+	p.start("GET /v1/pets/1", "", "Prefer: code=stall")
+	p.equal("listed().length", 6)
 	p.start("GET /v1/pets/1", "", "Prefer: code=drip")
-	p.equal("$$('#list .seconds span').map((one) => one.textContent[0]).join('')", "00000>")
+	p.equal("$$('#list .seconds span').map((one) => one.textContent[0]).join('')", "00000>>")
 	p.equal("[1, 3].map((i) => shown(listed()[i].querySelector('.excerpt')))", []string{"503", "lost"})
 	p.equal("eachRow(() => shown('#result'))[3]", "no answer") // and not an error that nobody was told
 	p.equal("$('#list .excerpt').textContent.slice(-3)", "🦎…")
@@ -464,11 +472,13 @@ func testSent(p *page) {
 		"Sent, with a body that is not known; Body of the answer; Headers sent; Headers of the answer",
 		"Sent; Body of the answer, not sent, the first 1000 of 1235 bytes; Headers sent",
 		"Sent; Body of the answer (half was sent); Headers sent; Headers of the answer",
+		"Sent; Body of the answer (half was sent); Headers sent; Headers of the answer",
 		"Sent; Body of the answer (in pieces); Headers sent; Headers of the answer",
 	})
 	p.send("GET /v1/pets/99", "", "Prefer: code=html")
 	p.click("GET 502")
 	p.see("#details", "error, not sent there is no pet 99")
+	p.equal("shown(result)", "502")
 }
 
 // The list follows its end, unless one has scrolled up. Keys move the selection.
@@ -782,7 +792,7 @@ func testCopy(p *page) {
 	p.equal("listed().length", len(tests))
 	for i, tt := range tests {
 		p.eval("listed()[arguments[0]].click()", i)
-		p.equal("[[sendAgain, copy].filter((one) => !one.disabled).map(shown).join(' '), shown('#' + sendAgain.getAttribute('aria-describedby'))]",
+		p.equal("[[sendAgain, copy].filter((one) => !one.disabled).map(shown).join(' '), shown('#' + (sendAgain.disabled ? sendAgain : copy).getAttribute('aria-describedby'))]",
 			[]string{tt.buttons, tt.reason})
 	}
 	p.see("#paneNotice", "") // which spoke of another request
