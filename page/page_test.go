@@ -802,7 +802,6 @@ func testCopy(p *page) {
 	// Where the page may not copy, the reader can.
 	p.eval("navigator.clipboard.writeText = () => Promise.reject(); window.prompt = (text, line) => { window.asked = line; }")
 	p.click(copied)
-	p.equal("asked.startsWith('curl ') && asked.endsWith('/v1/pets')", false)
 	p.equal("asked === copied", true)
 }
 
@@ -938,6 +937,7 @@ func testLooks(p *page) {
 	p.send(long, rex, "X-Long: "+long)
 	p.start("GET /v1/pets", "", "Prefer: delay=30")
 	p.see("#list", "waiting", "#queue", "✓ Answer cut", "#petRows", "RRR")
+	p.equal("getComputedStyle($('.held b')).backgroundColor", p.eval("return getComputedStyle(document.body).backgroundColor"))
 	p.equal("[list, pane].map(({tabIndex}) => tabIndex)", []int{0, 0}) // not in Chromium alone
 	p.equal("[queue, list, pane].map(({ariaLabel}) => Boolean(ariaLabel))", []bool{true, true, true})
 	p.equal("$$('[role=status], [role=alert]').map(({id}) => id).join(' ')", "spoken sent keyError found notice paneNotice refusal")
@@ -985,7 +985,6 @@ func testLooks(p *page) {
 	}
 	p.see("#titles", "Target Seconds")
 	p.equal("isOnTop($('#list .seconds span'))", true)
-	p.equal("getComputedStyle($('.held b')).backgroundColor", p.eval("return getComputedStyle(document.body).backgroundColor"))
 
 	p.resize(1366, 768, "light")
 	p.equal("titles.clientWidth === list.clientWidth", true)
