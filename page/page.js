@@ -63,7 +63,7 @@ const state = {
   selected: null, // the request in the pane
   isOpen: false, // whether the pane is in the place of other parts
   expected: null, // finds the request of the page that is to be selected
-  sent: null, // the last one that has been found
+  sent: null, // the last request of the page that has been found
   pets: [], // the last ones, in ascending order of id
   refusal: "", // why a fault has not been set
   description: null, // what readDescription returns, or null before
@@ -256,8 +256,8 @@ async function readNews() {
   const { selected, isOpen, expected, sent, trouble } = state;
   const isNews = isAnew || news.length > 0;
   const isSameFault = parametersOf(fault) === parametersOf(state.fault);
-  const isEndOf = (one) => ({ identity }) => one?.status === undefined && identity === one?.identity;
-  const latest = (one) => news.find(isEndOf(one)) ?? one;
+  // One that waited is another object once it is recorded.
+  const latest = (one) => news.find(({ identity }) => identity === one?.identity) ?? one;
   const arrived = expected && [...waiting, ...news].findLast(expected);
   update({
     trouble: "",
@@ -335,7 +335,8 @@ function setFault(parameters) {
 
 // sendAsClient sends a request as a client: it is recorded, and faults are
 // applied to it. It is selected once it is listed, and its row says what becomes
-// of it. If there is none, a place of the state says so.
+// of it. If no row is found, as petstore does not answer or has been reset, a place
+// of the state says that nothing is known.
 async function sendAsClient(request, place) {
   if (state.pending === maxPending) {
     update({ [place]: `Not sent, as ${maxPending} requests of this page waited.` });
@@ -349,12 +350,12 @@ async function sendAsClient(request, place) {
     const response = await fetch(requestOf(request));
     await response.text();
   } catch {
-    // Its row says so.
+    // What became of it is in its row.
   }
   await read();
   update({ pending: state.pending - 1 });
   if (state.expected === expected) {
-    update({ expected: null, [place]: "What was sent was not found in the journal." });
+    update({ expected: null, [place]: "It is not known what became of what was sent." });
   }
 }
 

@@ -897,7 +897,7 @@ func testTrouble(p *page) {
 	p.service.Wait()
 	p.see("#sign.trouble #headline", "Petstore does not answer.")
 	p.click("Send again")
-	p.see("#paneNotice", "What was sent was not found in the journal.")
+	p.see("#paneNotice", "It is not known what became of what was sent.")
 	p.eval("$('#close').click()")
 	p.click("503")
 	p.see("#refusal", "Petstore does not answer.")
