@@ -122,14 +122,15 @@ function update(changes) {
 }
 
 // compare finds, for each request, one before it that failed or was slow, with the
-// same client, key, method, target and body, unless one like them has succeeded
+// same client, keys, method, target and body, unless one like them has succeeded
 // since: the last one that has changed something, or else the last one. U+FFFD
 // stands for a byte that is not known.
 function compare(requests) {
   const failed = new Map();
   for (const request of requests.filter(hasWholeBody)) {
     const { headers, status } = request;
-    const line = `${headers["User-Agent"]} ${headers.Authorization} ${request.line}`;
+    const client = `${headers["User-Agent"]} ${headers.Authorization} ${headers["Idempotency-Key"]}`;
+    const line = `${client} ${request.line}`;
     if (line.includes("\uFFFD")) {
       continue;
     }
@@ -892,7 +893,7 @@ function makeRow(request) {
   const error = errorOf(request);
   const cells = {
     effect: make("span", { className: "fact" }, effectOf(request)),
-    same: make("span", { className: "fact same cut", title: "The same User-Agent, key, method, target and body as this earlier request" }),
+    same: make("span", { className: "fact same cut", title: "The same method, target, body, User-Agent, Authorization and Idempotency-Key as this earlier request" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };
@@ -1067,14 +1068,14 @@ function part(title, content) {
   return content ? [make("h3", {}, title), content] : [];
 }
 
-// answerTitle says how much of the answer is shown, and was sent.
+// answerTitle says how much of the answer is shown, and how it was sent.
 function answerTitle({ method, status, answerHeaders = {}, fault }) {
   const length = answerHeaders["Content-Length"];
   const what = length > maxAnswer ? `, the first ${maxAnswer} of ${length} bytes` : "";
   if (status === 0 || method === "HEAD") {
     return `Body of the answer, not sent${what}`;
   }
-  const parts = { truncate: " (half was sent)", stall: " (half was sent)", drip: " (in pieces)" };
+  const parts = { truncate: " (half was sent)", stall: " (half was sent)", drip: " (in pieces, if the client waited)" };
   return `Body of the answer${parts[fault?.code] ?? ""}${what}`;
 }
 
