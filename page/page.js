@@ -340,7 +340,7 @@ function setFault(parameters) {
 // of the state says that nothing is known.
 async function sendAsClient(request, place) {
   if (state.pending === maxPending) {
-    update({ [place]: `Not sent, as ${maxPending} requests of this page waited.` });
+    update({ [place]: `Not sent, as ${maxPending} requests of this page had not ended.` });
     return;
   }
   const known = new Set([...state.requests, ...state.waiting].map(({ identity }) => identity));
@@ -544,6 +544,17 @@ function meaningOf(fault) {
     return fault[name] > 0 && ofFault;
   });
   return [...waits, fault.code && entryOf(fault.code).description].filter(Boolean).join(" ");
+}
+
+// factOf says what the fault of a request has done. If its client has left, that
+// is not known.
+function factOf(request) {
+  const { method, status, fault } = request;
+  if (!fault || hasLeft(request)) {
+    return "";
+  }
+  const [fact] = factAndQuestion(meaningOf(fault));
+  return method === "HEAD" && status > 0 ? `${fact} An answer to HEAD has no body.` : fact;
 }
 
 // factAndQuestion splits a meaning into what happens and what a tester asks.
@@ -843,9 +854,9 @@ function drawSign() {
   page.next.hidden = !queue && !meaning;
   page.meaning.hidden = !meaning;
   page.offers.hidden = !isOver;
-  page.ending.hidden = !queue;
+  page.ending.hidden = !queue || isOver;
   page.end.textContent = held > 0 ? "End and release" : "End fault";
-  document.title = kind === "calm" ? "Petstore" : `${held > 0 ? headline : label} – Petstore`;
+  document.title = isOver ? "Petstore" : `${held > 0 ? headline : label} – Petstore`;
   page.mark.setAttribute("fill", kind === "active" || (queue && held > 0) ? "#d1352b" : "#748090");
   page.icon.href = `data:image/svg+xml,${encodeURIComponent(page.mark.outerHTML)}`;
   const subject = [headline, scope].filter(Boolean).join(kind === "trouble" ? " " : ", ");
@@ -1036,9 +1047,7 @@ function drawPane() {
   page.obstacle.textContent = [...new Set(obstacles)].join(" ").trim();
   const className = isFailure(fault) ? "asked faulty" : "asked";
   const origin = isPreferred(selected) ? "Asked for by Prefer. " : "";
-  const fact = fault ? factAndQuestion(meaningOf(fault))[0] : "";
-  const meaning = method === "HEAD" ? "An answer to HEAD has no body." : fact;
-  const asked = [make("code", {}, faultText(fault)), make("p", {}, (origin + meaning).trim())];
+  const asked = [make("code", {}, faultText(fault)), make("p", {}, (origin + factOf(selected)).trim())];
   const names = description.ofEntry.filter((name) => !placed.includes(name));
   const labels = { id: "request id" }; // or it would be taken for that of a pet
   const others = Object.fromEntries(names.map((name) => [labels[name] ?? name, selected[name]]));
@@ -1051,7 +1060,7 @@ function drawPane() {
       ...others,
       ...notesOf(selected),
       seconds: secondsOf(selected),
-      "error, not sent": fault?.code === "html" ? selected.error : undefined,
+      "error, not sent": status > 0 && fault?.code === "html" ? selected.error : undefined,
       "same as": earlier,
     }),
     ...part(sentTitle, make("pre", {}, reveal(`${method} ${url}${body && `\n\n${body}`}`))),

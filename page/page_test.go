@@ -225,7 +225,8 @@ func testQueue(p *page) {
 		p.send("GET /v1/pets", "")
 		p.send("POST /v1/pets", rex)
 	}
-	p.see("#headline", "Fault used up", "#scope", "", "#end", "End")
+	p.see("#headline", "Fault used up", "#scope", "", "#end", "") // as nothing is left to end
+	p.equal("document.title", "Petstore")
 
 	for _, tt := range []struct{ fault, requests, queue string }{
 		{"code=503&times=3", "", "503|503 × 2|then as usual"},
@@ -441,7 +442,10 @@ func testSent(p *page) {
 	p.send("HEAD /v1/pets?after=0", "", "Prefer: code=drip")
 	p.equal("rows().at(-1)", "HEAD 200 /v1/pets?after=0 Prefer: drip beyond: HEAD, after")
 	p.click("HEAD 200")
-	p.see("#details", "An answer to HEAD has no body.", "#details", "beyond HEAD, after", "#details", "Body of the answer, not sent")
+	p.see("#details .asked", "one a second. An answer to HEAD has no body.", "#details", "beyond HEAD, after", "#details", "Body of the answer, not sent")
+	p.send("HEAD /v1/pets", "", "Prefer: code=lost")
+	p.click("HEAD no answer")
+	p.equal("/HEAD/.test(shown('.asked'))", false)
 
 	// What is not seen, or turns the text around, is shown as a number.
 	p.send("POST /v1/pets?\u202e", "{\"name\":\"\u0085\u202e\u2060\",\"categoryId\":1}", "X-Name: \u202e")
@@ -480,6 +484,11 @@ func testSent(p *page) {
 	p.click("GET 502")
 	p.see("#details", "error, not sent there is no pet 99")
 	p.equal("shown(result)", "502")
+	p.start("GET /v1/pets/99", "", "Prefer: code=html, answer-delay=30")
+	p.see("#list .held", "waiting")
+	p.leave()
+	p.click("GET client left")
+	p.equal("[shown('.asked'), /error/.test(shown('#details'))]", []any{"code=html answer-delay=30 Asked for by Prefer.", false}) // what it did is not known
 }
 
 // The list follows its end, unless one has scrolled up. Keys move the selection.
@@ -659,7 +668,7 @@ func testSend(p *page) {
 	p.click("Add a pet")
 	p.see("#sign.idle #headline", "Fault used up, 2 held", "#queue", "✓ Hold × 2 As usual", "#count", "0 recorded, 2 waiting", "#noRequests", "")
 	p.click("Add a pet") // a browser has six connections
-	p.see("#notice", "Not sent, as 2 requests of this page waited.")
+	p.see("#notice", "Not sent, as 2 requests of this page had not ended.")
 	p.send("GET /v1/pets", "", "Prefer: delay=0")
 	p.see("#count", "1 recorded, 2 waiting", "#notice", "Not sent")
 	p.eval("listed()[1].click(); window.arrival = shown('#list [aria-selected=true] .time')")
@@ -947,7 +956,7 @@ func testLooks(p *page) {
 	label := p.eval("return listed()[2]").(map[string]any)
 	for _, id := range label {
 		got := p.command("/element/"+id.(string)+"/computedlabel", nil).(string)
-		for _, want := range []string{"POST", "201, cut", "faulty: truncate", "adds pet 101", "same as", "seconds"} {
+		for _, want := range []string{"POST", "201, cut", "faulty: truncate", "adds pet 101", "same as", "seconds later, 0."} {
 			if !strings.Contains(got, want) {
 				p.Errorf("the name of a row is %q, want %q in it", got, want)
 			}
