@@ -549,12 +549,12 @@ function meaningOf(fault) {
 // factOf says what the fault of a request has done. If its client has left, that
 // is not known.
 function factOf(request) {
-  const { method, status, fault } = request;
+  const { method, fault } = request;
   if (!fault || hasLeft(request)) {
     return "";
   }
-  const [fact] = factAndQuestion(meaningOf(fault));
-  return method === "HEAD" && status > 0 ? `${fact} An answer to HEAD has no body.` : fact;
+  const isOfBody = fault.code === "html" || fault.code in mishaps;
+  return method === "HEAD" && isOfBody ? "An answer to HEAD has no body." : factAndQuestion(meaningOf(fault))[0];
 }
 
 // factAndQuestion splits a meaning into what happens and what a tester asks.
@@ -904,7 +904,7 @@ function makeRow(request) {
   const error = errorOf(request);
   const cells = {
     effect: make("span", { className: "fact" }, effectOf(request)),
-    same: make("span", { className: "fact same cut", title: "The same method, target, body, User-Agent, Authorization and Idempotency-Key as this earlier request" }),
+    same: make("span", { className: "fact same cut", title: "The same method, target, body, User-Agent, Authorization and Idempotency-Key as this earlier request, which failed or was slow" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };
@@ -973,8 +973,9 @@ function followEnd() {
   }
 }
 
-// drawLines joins each row with the one that it is the same as. The shortest
-// lines are next to the rows. There is no room for more lanes.
+// drawLines joins each row with the one that it is the same as. Lines from the
+// same row share a lane, and the shortest lines are next to the rows. There is no
+// room for more lanes.
 function drawLines() {
   const { visible } = state;
   const rows = new Map(visible.map((request, i) => [request, i]));
@@ -982,7 +983,7 @@ function drawLines() {
   const lanes = Array.from({ length: maxLanes }, () => []);
   const lines = [];
   for (const [start, end] of joins.sort(([a, b], [c, d]) => b - a - (d - c))) {
-    const lane = lanes.findIndex((line) => line.every(([from, to]) => end <= from || to <= start));
+    const lane = lanes.findIndex((line) => line.every(([from, to]) => start === from || end <= from || to <= start));
     if (lane >= 0) {
       lanes[lane].push([start, end]);
       const style = `--start: ${start}; --length: ${end - start}; --lane: ${lane}`;
