@@ -121,10 +121,10 @@ function update(changes) {
   }
 }
 
-// compare finds, for each request, one before it that failed or was slow, with the
-// same client, keys, method, target and body, unless one like them has succeeded
-// since: the last one that has changed something, or else the last one. U+FFFD
-// stands for a byte that is not known.
+// compare finds, for each request, one before it that failed, with the same client,
+// keys, method, target and body, unless one like them has succeeded since: the last
+// one that has changed something, or else the last one. U+FFFD stands for a byte
+// that is not known.
 function compare(requests) {
   const failed = new Map();
   for (const request of requests.filter(hasWholeBody)) {
@@ -135,7 +135,7 @@ function compare(requests) {
       continue;
     }
     request.same = failed.get(line);
-    if (hasFailed(request) || (status && mishapOf(request))) {
+    if (hasFailed(request)) {
       failed.set(line, !effectOf(request) && hasEffect(request.same) ? request.same : request);
     } else if (status !== undefined) {
       failed.delete(line);
@@ -553,8 +553,8 @@ function factOf(request) {
   if (!fault || hasLeft(request)) {
     return "";
   }
-  const isOfBody = fault.code === "html" || fault.code in mishaps;
-  return method === "HEAD" && isOfBody ? "An answer to HEAD has no body." : factAndQuestion(meaningOf(fault))[0];
+  const [fact] = factAndQuestion(meaningOf(fault));
+  return method === "HEAD" ? `${fact} An answer to HEAD has no body.` : fact;
 }
 
 // factAndQuestion splits a meaning into what happens and what a tester asks.
@@ -904,7 +904,7 @@ function makeRow(request) {
   const error = errorOf(request);
   const cells = {
     effect: make("span", { className: "fact" }, effectOf(request)),
-    same: make("span", { className: "fact same cut", title: "The same method, target, body, User-Agent, Authorization and Idempotency-Key as this earlier request, which failed or was slow" }),
+    same: make("span", { className: "fact same cut", title: "The same method, target, body, User-Agent, Authorization and Idempotency-Key as this earlier request, which failed" }),
     pause: make("span", { className: "pause" }),
     seconds: make("span", {}, secondsOf(request) ?? ""),
   };
@@ -1081,7 +1081,7 @@ function part(title, content) {
 // answerTitle says how much of the answer is shown, and how it was sent.
 function answerTitle({ method, status, answerHeaders = {}, fault }) {
   const length = answerHeaders["Content-Length"];
-  const what = length > maxAnswer ? `, the first ${maxAnswer} of ${length} bytes` : "";
+  const what = length > maxAnswer ? `; the first ${maxAnswer} of ${length} bytes are shown` : "";
   if (status === 0 || method === "HEAD") {
     return `Body of the answer, not sent${what}`;
   }
