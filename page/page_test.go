@@ -509,6 +509,7 @@ func testList(p *page) {
 	send(1, 60)
 	p.equal(isAtEnd, true)
 	p.equal("titles.clientWidth === list.clientWidth && list.clientWidth < list.offsetWidth", true)
+	p.equal("list.getBoundingClientRect().bottom > innerHeight - 2", true)
 	p.eval("list.scrollTop -= 40; window.place = list.scrollTop; " + scrolled)
 	send(61, 63)
 	p.equal("list.scrollTop - place", 0)
@@ -904,11 +905,13 @@ func testTrouble(p *page) {
 	p.start("GET /v1/pets", "", "Prefer: delay=30")
 	p.click("GET waiting")
 	p.eval("window.isHasty = true")
-	exec.Command("kill", "-STOP", strconv.Itoa(p.service.Process.Pid)).Run()
+	pid := strconv.Itoa(p.service.Process.Pid)
+	defer exec.Command("kill", "-CONT", pid).Run() // or the next test would wait for it
+	exec.Command("kill", "-STOP", pid).Run()
 	p.see("#sign.trouble #headline", "Petstore does not answer.", "#scope", "What is shown was last known.",
 		"#spoken", "answer. What is shown",
 		"#paneTitle", "/v1/pets", "#list", "404", "#queue", "")
-	exec.Command("kill", "-CONT", strconv.Itoa(p.service.Process.Pid)).Run()
+	exec.Command("kill", "-CONT", pid).Run()
 	p.see("#sign.calm #headline", "No standing fault")
 	p.service.Process.Kill()
 	p.service.Wait()
