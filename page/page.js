@@ -554,7 +554,7 @@ function factOf(request) {
     return "";
   }
   const [fact] = factAndQuestion(meaningOf(fault));
-  return method === "HEAD" ? `${fact} An answer to HEAD has no body.` : fact;
+  return method === "HEAD" ? `${fact} To HEAD, no body is sent.` : fact;
 }
 
 // factAndQuestion splits a meaning into what happens and what a tester asks.
@@ -974,8 +974,8 @@ function followEnd() {
 }
 
 // drawLines joins each row with the one that it is the same as. Lines from the
-// same row share a lane, and the shortest lines are next to the rows. There is no
-// room for more lanes.
+// same row share a lane, and the shortest lines are next to the rows. A line that
+// finds no lane is left out.
 function drawLines() {
   const { visible } = state;
   const rows = new Map(visible.map((request, i) => [request, i]));

@@ -376,7 +376,7 @@ func testStory(p *page) {
 	p.see("#result", "201, cut adds pet 3", "#list [aria-selected=true]", "truncate")
 	p.equal("/code=truncate After .*[.]$/.test(shown('.asked'))", true) // without the question of a tester
 
-	// As many as are the same have one lane.
+	// The lines from one row share a lane, or there would not be enough lanes.
 	p.send("POST /__admin/reset", "")
 	p.send("PUT /__admin/fault?code=lost,503,503,503", "")
 	for range 5 {
@@ -450,7 +450,7 @@ func testSent(p *page) {
 	p.send("HEAD /v1/pets?after=0", "", "Prefer: code=drip")
 	p.equal("rows().at(-1)", "HEAD 200 /v1/pets?after=0 Prefer: drip beyond: HEAD, after")
 	p.click("HEAD 200")
-	p.see("#details .asked", "one a second. An answer to HEAD has no body.", "#details", "beyond HEAD, after", "#details", "Body of the answer, not sent")
+	p.see("#details .asked", "one a second. To HEAD, no body is sent.", "#details", "beyond HEAD, after", "#details", "Body of the answer, not sent")
 
 	// What is not seen, or turns the text around, is shown as a number.
 	p.send("POST /v1/pets?\u202e", "{\"name\":\"\u0085\u202e\u2060\",\"categoryId\":1}", "X-Name: \u202e")
