@@ -643,16 +643,20 @@ function reveal(text) {
 // obstacleOf says why a request cannot be sent as it was by this browser, or in
 // a terminal, or returns "". Behind the origin of the page, @evil.test/ would
 // lead to another host, with the key. *** and U+FFFD stand for what the journal
-// does not have, but a client whose key is wrong may have sent ***.
+// does not have, but a client whose key is wrong may have sent ***. curl refuses
+// -I together with a body.
 function obstacleOf(request, isForBrowser) {
-  const { method, url, status, fault, headers } = request;
+  const { method, url, status, fault, headers, body } = request;
   const line = curlLine(request);
   const isWrongKey = status === 401 && !fault && headers.Authorization === "Bearer ***";
   if (!/^\/[^#]*$/.test(url)) {
     return "Its target is not a path.";
   }
   if (!hasWholeBody(request) || isWrongKey || /\*{3}|\uFFFD/.test(line)) {
-    return "Not all that was sent is known.";
+    return "The journal may not have all that was sent.";
+  }
+  if (method === "HEAD" && body) {
+    return "A HEAD request with a body cannot be sent again.";
   }
   if (!isForBrowser) {
     return line.search(unsafe) < 0 ? "" : "A terminal would act on a character in it.";
@@ -668,8 +672,8 @@ function obstacleOf(request, isForBrowser) {
   }
 }
 
-// hasWholeBody reports whether the body is known, which is empty if it was not
-// read to its end.
+// hasWholeBody reports whether the body is known. The journal has none that was
+// not read to its end.
 function hasWholeBody({ headers, body }) {
   return body || !(headers["Content-Length"] > 0 || headers["Transfer-Encoding"]);
 }
@@ -1054,7 +1058,7 @@ function drawPane() {
   const others = Object.fromEntries(names.map((name) => [labels[name] ?? name, selected[name]]));
   const earlier = same && make("button", { type: "button", className: "link" }, clock(same));
   earlier?.addEventListener("click", () => select(same));
-  const sentTitle = hasWholeBody(selected) ? "Sent" : "Sent, with a body that is not known";
+  const sentTitle = hasWholeBody(selected) ? "Sent" : "Sent; no body is recorded";
   page.details.replaceChildren(
     make("div", { className, hidden: !fault }, ...asked),
     facts({

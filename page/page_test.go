@@ -479,7 +479,7 @@ func testSent(p *page) {
 	p.equal("eachRow(() => $$('#details h3').map(shown).join('; '))", []string{
 		"Sent; Body of the answer; the first 1000 of 1235 bytes are shown; Headers sent; Headers of the answer",
 		"Sent; Body of the answer; Headers sent; Headers of the answer",
-		"Sent, with a body that is not known; Body of the answer; Headers sent; Headers of the answer",
+		"Sent; no body is recorded; Body of the answer; Headers sent; Headers of the answer",
 		"Sent; Body of the answer, not sent; the first 1000 of 1235 bytes are shown; Headers sent",
 		"Sent; Body of the answer (half was sent); Headers sent; Headers of the answer",
 		"Sent; Body of the answer (half was sent); Headers sent; Headers of the answer",
@@ -785,7 +785,7 @@ func testCopy(p *page) {
 	p.send("DELETE /__admin/requests", "")
 	p.see("#noRequests", "No requests")
 	const again, copied = "Send again", "Copy as curl"
-	const unknown, changed = "Not all that was sent is known.", "A browser would change it."
+	const unknown, changed = "The journal may not have all that was sent.", "A browser would change it."
 	tests := []struct{ request, body, header, buttons, reason string }{
 		{"POST /v1/pets", "a\nb", "", again, "A terminal would act on a character in it."},
 		{"GET a:@evil.test/x", "", "", "", "Its target is not a path."},
@@ -795,6 +795,7 @@ func testCopy(p *page) {
 		{"GET /v1/pets", "", "Authorization: bearer " + key, "", unknown},
 		{"GET /v1/pets", "", "Authorization: Bearer ***", "", unknown},
 		{"GET /v1/pets", rex, "", copied, "A browser cannot send it."},
+		{"HEAD /v1/pets", rex, "", "", "A HEAD request with a body cannot be sent again."},
 		{"post /v1/pets", rex, "", copied, changed},
 		{"GET /v1/pets/../pets", "", "", copied, changed},
 		{"GET /v1/pets", "", "X-Id: é", copied, changed},
