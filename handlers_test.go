@@ -1228,7 +1228,7 @@ func TestJournalFormat(t *testing.T) {
 		`"answerHeaders":{"Content-Length":"`+second.header.Get("Content-Length")+`",`+
 		`"Content-Type":"application/json","Www-Authenticate":"Bearer realm=\"petstore\""},`+
 		`"answer":`+jsonText(second.body)+`,"error":`+jsonText(second.message())+`}
-],"waiting":[],"meta":{"total":2,"since":}}
+],"waiting":[],"meta":{"total":2,"first":1,"since":}}
 `)
 	for _, e := range s.journal(t, 2) {
 		if e.Time.Before(begin.Truncate(time.Millisecond)) || e.Time.After(time.Now()) {
@@ -1534,8 +1534,9 @@ func TestJournalBounds(t *testing.T) {
 	check := func(what string, n int, last int64) {
 		t.Helper()
 		entries, _, meta := j.read(0)
-		if len(entries) != n || meta.Total != last || entries[0].ID != last-int64(n)+1 || entries[n-1].ID != last {
-			t.Fatalf("%s: got %d entries of %d, want %d of %d", what, len(entries), meta.Total, n, last)
+		first := last - int64(n) + 1
+		if len(entries) != n || meta.Total != last || meta.First != first || entries[0].ID != first || entries[n-1].ID != last {
+			t.Fatalf("%s: got %d entries and %+v, want %d up to %d", what, len(entries), meta, n, last)
 		}
 	}
 	check("small requests", 1000, 1003)

@@ -389,6 +389,7 @@ func (h headers) MarshalJSON() ([]byte, error) {
 // journalMeta says what a journal counts.
 type journalMeta struct {
 	Total int64     `json:"total"`
+	First int64     `json:"first"` // the smallest id that is kept, or 1
 	Since time.Time `json:"since"` // to the nanosecond, to tell clears apart
 }
 
@@ -405,7 +406,9 @@ type journal struct {
 }
 
 func newJournal() *journal {
-	return &journal{meta: journalMeta{Since: time.Now().UTC()}, waiting: map[*sentRequest]bool{}}
+	j := &journal{waiting: map[*sentRequest]bool{}}
+	j.clear()
+	return j
 }
 
 // addWaiting lists a request as waiting, until it is added.
@@ -429,6 +432,7 @@ func (j *journal) add(e entry) {
 		j.size -= j.entries[0].size
 		j.entries[0] = entry{} // so that what it refers to can be collected
 		j.entries = j.entries[1:]
+		j.meta.First++
 	}
 	j.wake()
 }
@@ -455,7 +459,7 @@ func (j *journal) read(after int64) (entries []entry, waiting []waitingRequest, 
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.entries, j.size, j.meta = nil, 0, journalMeta{Since: time.Now().UTC()}
+	j.entries, j.size, j.meta = nil, 0, journalMeta{First: 1, Since: time.Now().UTC()}
 	j.wake()
 }
 

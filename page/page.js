@@ -6,7 +6,6 @@
 
 const readingInterval = 500; // milliseconds
 const timeLimit = 5000; // milliseconds for a request of the page
-const maxRequests = 1000; // as many as the service keeps
 const maxPets = 100; // and no more on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal has
 const maxPending = 2; // requests of the page that wait, as a browser has six connections
@@ -247,12 +246,11 @@ async function readNews() {
   if (isAnew && soFar > 0) {
     journal = await readJournal(0);
   }
-  const { total, since } = journal.meta;
+  const { total, first, since } = journal.meta;
   const pets = await readPets(isAnew ? [] : state.pets);
   const news = journal.requests.map(withRow);
-  const isGap = news.length < total - soFar; // the service has dropped some
-  const all = [...(isAnew || isGap ? [] : state.requests), ...news];
-  const requests = all.filter(({ id }) => id > total - maxRequests);
+  const all = [...(isAnew ? [] : state.requests), ...news];
+  const requests = all.filter(({ id }) => id >= first);
   const waiting = matchWaiting(journal.waiting);
   const { selected, isOpen, expected, sent, trouble } = state;
   const isNews = isAnew || news.length > 0;
@@ -547,14 +545,11 @@ function meaningOf(fault) {
 }
 
 // factOf says what the fault of a request has done. If its client has left, that
-// is not known.
+// is not known. Most faults speak of a body, and HEAD gets none.
 function factOf(request) {
   const { method, fault } = request;
-  if (!fault || hasLeft(request)) {
-    return "";
-  }
-  const [fact] = factAndQuestion(meaningOf(fault));
-  return method === "HEAD" ? `${fact} To HEAD, no body is sent.` : fact;
+  const isKnown = fault && method !== "HEAD" && !hasLeft(request);
+  return isKnown ? factAndQuestion(meaningOf(fault))[0] : "";
 }
 
 // factAndQuestion splits a meaning into what happens and what a tester asks.

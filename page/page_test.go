@@ -450,7 +450,8 @@ func testSent(p *page) {
 	p.send("HEAD /v1/pets?after=0", "", "Prefer: code=drip")
 	p.equal("rows().at(-1)", "HEAD 200 /v1/pets?after=0 Prefer: drip beyond: HEAD, after")
 	p.click("HEAD 200")
-	p.see("#details .asked", "one a second. To HEAD, no body is sent.", "#details", "beyond HEAD, after", "#details", "Body of the answer, not sent")
+	p.see("#details", "beyond HEAD, after", "#details", "Body of the answer, not sent")
+	p.equal("shown('.asked')", "code=drip Asked for by Prefer.") // and not that a body is sent
 
 	// What is not seen, or turns the text around, is shown as a number.
 	p.send("POST /v1/pets?\u202e", "{\"name\":\"\u0085\u202e\u2060\",\"categoryId\":1}", "X-Name: \u202e")
@@ -585,14 +586,11 @@ func testList(p *page) {
 	p.equal("[count, found].map((one) => one.textContent)", []string{"1 of 1,001", "1 of 1,001 requests"})
 	p.equal("[count, found].map(isOnTop)", []bool{true, false})
 
-	// The journal may have dropped what the page has not read. Then the page does
-	// not show older ones, as if nothing were missing.
+	// Large requests push out many small ones.
 	p.fill("Filter", "")
-	p.close()
 	for range 80 {
 		p.send("PUT /v1/pets", strings.Repeat("x", 65_000))
 	}
-	p.eval("openGate()")
 	kept := strings.Count(p.send("GET /__admin/requests", ""), `"PUT"`)
 	p.see("#count", fmt.Sprintf("The last %d of 1,082 recorded, 1 waiting", kept))
 	p.equal("listed().length", kept+1)
