@@ -27,7 +27,7 @@ const offered = ["503", "lost", "30"];
 const delays = { delay: "Slow", "answer-delay": "Answer slow" };
 
 // What becomes of a body that is sent, but not as usual.
-const mishaps = { truncate: "cut", stall: "stalled", drip: "slow" };
+const mishaps = { truncate: "cut", stall: "stalled", drip: "dripped" };
 
 // The members of the journal that have a place of their own in the pane. The
 // others are listed there.

@@ -327,7 +327,7 @@ func testStory(p *page) {
 		"POST 201, cut /v1/pets truncate adds pet 3",
 		"POST 201, stalled /v1/pets stall adds pet 4 same as",
 		"POST 502 /v1/pets html adds a pet same as",
-		"POST 201, slow /v1/pets drip adds pet 6 same as",
+		"POST 201, dripped /v1/pets drip adds pet 6 same as",
 		"POST 502 /v1/pets Prefer: html ignored: wait",
 		"POST client left /v1/pets Prefer: answer-delay=30 adds pet 7",
 		"POST 413 /v1/pets",
@@ -355,7 +355,7 @@ func testStory(p *page) {
 	const ofRow = "listed().map((row) => getComputedStyle(row.querySelector(%s))%s)"
 	p.equal(fmt.Sprintf(ofRow, "'.fact'", ".fontWeight > 600")+".flatMap((isBold, i) => isBold ? [] : [i])", []int{20})
 	const warn, bad = "rgb(138, 83, 0)", "rgb(184, 40, 29)"
-	p.equal(fmt.Sprintf(ofRow, "'b'", ".color")+".slice(5, 10)", []string{bad, warn, bad, warn, warn}) // 502, slow, 502, client left, 413
+	p.equal(fmt.Sprintf(ofRow, "'b'", ".color")+".slice(5, 10)", []string{bad, warn, bad, warn, warn}) // 502, dripped, 502, client left, 413
 	p.equal("new Set("+fmt.Sprintf(ofRow, "'b'", ".color")+".slice(2, 9)).size", 3)
 	p.equal("listed().map((row) => row.querySelector('.seconds i').offsetWidth > 0).lastIndexOf(true)", 19)
 	p.equal("(({offsetWidth, parentElement: cell}) => offsetWidth / cell.offsetWidth > parseFloat(shown(cell)) / 11)"+
