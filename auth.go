@@ -36,38 +36,54 @@ func validateKey(key string) error {
 }
 
 // requireKey returns the Error of a 401 unless the request has the key as its
-// Bearer credential (contract, section 5; RFC 6750, section 3).
+// Bearer credential, in one Authorization header (contract, section 5; RFC 6750,
+// section 3).
 func requireKey(key string, r *http.Request) error {
-	given := bearerToken(r)
-	if given == "" {
+	var token string
+	if values := r.Header["Authorization"]; len(values) == 1 {
+		if scheme, rest := cutBearer(values[0]); scheme != "" {
+			token = strings.TrimLeft(rest, " ")
+		}
+	}
+	if token == "" {
 		return newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>").
 			with("WWW-Authenticate", `Bearer realm="petstore"`)
 	}
 	// The time that the comparison takes does not depend on how much of the key is
 	// right.
-	if subtle.ConstantTimeCompare([]byte(given), []byte(key)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(token), []byte(key)) != 1 {
 		return invalidToken("this is not the API key that the service was started with")
 	}
 	return nil
 }
 
-// bearerToken returns the Bearer credential of a request, or "" if it does not
-// have exactly one Authorization header with such a credential.
-func bearerToken(r *http.Request) string {
-	values := r.Header["Authorization"]
-	if len(values) != 1 {
-		return ""
+// hideKey returns the values of an Authorization header with *** in place of the key,
+// wherever it stands: also in quotes, or before a comma. A short key that is a part of
+// the word Bearer does not change that.
+func hideKey(key string, values []string) []string {
+	hidden := make([]string, len(values))
+	for i, value := range values {
+		scheme, rest := cutBearer(value)
+		hidden[i] = scheme + strings.ReplaceAll(rest, key, "***")
 	}
-	scheme, token, _ := strings.Cut(values[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") { // RFC 9110, section 11.1
-		return ""
+	return hidden
+}
+
+// cutBearer cuts the value of an Authorization header after the word Bearer, in upper
+// or lower case (RFC 9110, section 11.1), and a space. The scheme is empty if the value
+// does not begin with that.
+func cutBearer(value string) (scheme, rest string) {
+	const bearer = "Bearer "
+	if len(value) < len(bearer) || !strings.EqualFold(value[:len(bearer)], bearer) {
+		return "", value
 	}
-	return strings.TrimLeft(token, " ")
+	return value[:len(bearer)], value[len(bearer):]
 }
 
 // allowOrigins adds to h the headers that let web pages of every origin read the
 // response to r (Fetch standard, "CORS protocol").
 func allowOrigins(h http.Header, r *http.Request) {
+	h.Set("Vary", "Origin") // or a cache may give a page an answer without these headers
 	if r.Header.Get("Origin") == "" {
 		return
 	}

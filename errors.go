@@ -1,16 +1,17 @@
 package main
 
-// This file holds failures. The errors come first, with the parsing of what clients
-// give. Then come the faults, which are the failures that clients ask for, in the order
-// in which a request meets them.
+// This file holds the Error, the parsing of what clients give, most of whose failures
+// are Errors, and the faults that clients ask for, in the order in which a request meets
+// them.
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Error is the body of a response that reports a failure (contract, sections 2 and
@@ -32,13 +34,9 @@ type Error struct {
 
 func (e Error) Error() string { return e.Message }
 
-// with returns e with one more header of its response. The caller must use the result
-// in place of e, which may or may not have the header.
+// with returns e with this header of its response, and no other.
 func (e Error) with(name, value string) Error {
-	if e.header == nil {
-		e.header = http.Header{}
-	}
-	e.header.Set(name, value)
+	e.header = http.Header{http.CanonicalHeaderKey(name): {value}}
 	return e
 }
 
@@ -97,9 +95,12 @@ func shorten(given string) string {
 	return string(characters)
 }
 
-// orList returns "a, b or c". It needs two words or more.
+// orList returns "a, b or c". It needs one word or more.
 func orList(words []string) string {
 	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
@@ -158,7 +159,7 @@ func (a *arguments) choice(name string, allowed []string) string {
 	return word
 }
 
-// seconds returns a number of seconds from 0 to maxWait, in its shortest form and as
+// seconds returns a number of seconds from 0 to maxDelay, in its shortest form and as
 // a Duration, or "" and 0 if it is not given. It takes the numbers of JSON that have
 // neither a sign nor an exponent.
 func (a *arguments) seconds(name string) (string, time.Duration) {
@@ -168,11 +169,108 @@ func (a *arguments) seconds(name string) (string, time.Duration) {
 	text := a.Get(name)
 	n, err := strconv.ParseFloat(text, 64)
 	isPlain := json.Valid([]byte(text)) && strings.Trim(text, ".0123456789") == ""
-	if err != nil || !isPlain || n > maxWait.Seconds() {
-		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxWait.Seconds())
+	if err != nil || !isPlain || n > maxDelay.Seconds() {
+		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxDelay.Seconds())
 		a.keep(invalidParameter(name, text, allowed))
 	}
 	return strconv.FormatFloat(n, 'f', -1, 64), time.Duration(n * float64(time.Second))
+}
+
+// retryAfter returns the parameter retry-after, or the zero value if it is not given.
+func (a *arguments) retryAfter() retryAfter {
+	const name = "retry-after"
+	text := a.Get(name)
+	if text == "none" || !a.Has(name) {
+		return retryAfter{text: text}
+	}
+	number, isDate := strings.CutPrefix(text, "date:")
+	n, err := parseInteger(invalidParameter, name, number, 0, maxRetryAfter)
+	if err != nil { // its message does not name the other forms
+		allowed := fmt.Sprintf("an integer from 0 to %d, date: and such an integer, or none", maxRetryAfter)
+		a.keep(invalidParameter(name, text, allowed))
+	}
+	text = strconv.FormatInt(n, 10)
+	if isDate {
+		return retryAfter{text: "date:" + text, dateIn: time.Duration(n) * time.Second, isDate: true}
+	}
+	return retryAfter{text: text}
+}
+
+// object is a JSON object that is being parsed. A method that parses a member removes
+// it, so only the unknown members are left in the end. The first error is kept.
+type object struct {
+	members map[string]json.RawMessage
+	firstError
+}
+
+// parseObject parses the JSON object of a pet. The last of several members with the
+// same name wins, as in encoding/json. Error messages call the text name,
+// such as "the body".
+func parseObject(name string, text []byte) (*object, error) {
+	if !utf8.Valid(text) {
+		return nil, badRequest(codeInvalidBody, name+" is not valid UTF-8")
+	}
+	o := &object{}
+	err := parseJSON(name, text, &o.members, `a JSON object, such as {"name":"Rex","categoryId":7}`)
+	return o, err
+}
+
+// take removes a member and returns its JSON. If there is none, it keeps an error
+// that says what is allowed, and returns nil.
+func (o *object) take(name, allowed string) json.RawMessage {
+	value := o.members[name]
+	if value == nil {
+		o.keep(invalidJSON(name, "missing", allowed))
+	}
+	delete(o.members, name)
+	return value
+}
+
+// text returns a member that must be a JSON string.
+func (o *object) text(name string) string {
+	value := o.take(name, "a string")
+	if !bytes.HasPrefix(value, []byte(`"`)) {
+		o.keep(invalidJSON(name, string(value), "a string"))
+	}
+	var text string
+	json.Unmarshal(value, &text) // fails only after an error above
+	return text
+}
+
+// choice returns a member that must be one of the allowed words.
+func (o *object) choice(name string, allowed []string) string {
+	value := o.take(name, orList(allowed))
+	var word string
+	json.Unmarshal(value, &word) // what is not a string is not one of the words
+	if !slices.Contains(allowed, word) {
+		o.keep(invalidJSON(name, string(value), orList(allowed)))
+	}
+	return word
+}
+
+// integer returns a member that must be an integer.
+func (o *object) integer(name string, least, most int64) int64 {
+	value := o.take(name, "an integer")
+	n, err := parseInteger(invalidJSON, name, string(value), least, most)
+	o.keep(err)
+	return n
+}
+
+// parseJSON parses text into v. Error messages call the text name, such as "the body".
+// They also say which JSON is allowed.
+func parseJSON(name string, text []byte, v any, allowed string) error {
+	err := json.Unmarshal(text, v)
+	trimmed := bytes.TrimSpace(text)
+	isNull := string(trimmed) == "null" // encoding/json accepts null for anything
+	if err == nil && !isNull {
+		return nil
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && len(trimmed) > 0 {
+		message := fmt.Sprintf("%s is not JSON: %v, at byte %d; it must be %s", name, syntax, syntax.Offset, allowed)
+		return badRequest(codeInvalidBody, message)
+	}
+	return invalidJSON(name, cmp.Or(string(trimmed), "empty"), allowed)
 }
 
 // unknownNames returns the sorted keys of given that are not known.
@@ -189,14 +287,16 @@ func unknownNames[V any](given map[string]V, known []string) []string {
 
 // fault is a failure that a client asks for, to test how it handles one. A Prefer
 // header asks for a fault of its own request. A standing fault is applied to the
-// requests that follow. The zero fault does nothing. See exchange.serve.
+// requests that follow. The zero fault does nothing. See service.handle.
 type fault struct {
 	faultParameters
 	delay       time.Duration
 	answerDelay time.Duration
+	retryAfter  retryAfter
 	status      int                    // Code, if it is a status, or 0
-	respond     func(*exchange) answer // makes the answer in place of exchange.perform; nil without a code
+	perform     func(*exchange) answer // what is done in place of exchange.perform; nil without a code
 	standing    *standingFault         // where the fault comes from; nil for Prefer
+	ended       <-chan struct{}        // closed when no request is to wait for it any longer
 }
 
 // faultParameters are the parameters that Prefer and standing faults share. Those
@@ -208,55 +308,77 @@ type faultParameters struct {
 	RetryAfter  string `json:"retry-after,omitempty"`
 }
 
-// preferences are the names of faultParameters.
+// preferences are the names of faultParameters, in their order.
 var preferences = []string{"code", "delay", "answer-delay", "retry-after"}
+
+// areGiven reports whether there is a parameter.
+func (p faultParameters) areGiven() bool { return p != faultParameters{} }
 
 // String returns the parameters in the form of Preference-Applied and of the log,
 // such as "code=503, delay=0.2".
 func (p faultParameters) String() string {
-	values := map[string]string{
-		"code": p.Code, "delay": p.Delay, "answer-delay": p.AnswerDelay, "retry-after": p.RetryAfter,
-	}
 	var list []string
-	for _, name := range preferences {
-		if values[name] != "" {
-			list = append(list, name+"="+values[name])
+	for i, value := range []string{p.Code, p.Delay, p.AnswerDelay, p.RetryAfter} {
+		if value != "" {
+			list = append(list, preferences[i]+"="+value)
 		}
 	}
 	return strings.Join(list, ", ")
 }
 
+// retryAfter is the header Retry-After of a simulated error.
+type retryAfter struct {
+	text   string        // as in faultParameters; also the value of the header if it is a number
+	isDate bool          // whether the value of the header is a date
+	dateIn time.Duration // from when the header is sent until that date
+}
+
+// header returns the value of the header, or "" for none.
+func (r retryAfter) header() string {
+	if r.isDate {
+		at := time.Now().Add(r.dateIn + time.Second - 1) // so that Format does not round down
+		return at.UTC().Format(http.TimeFormat)
+	}
+	if r.text == "none" {
+		return ""
+	}
+	return r.text
+}
+
 const (
-	maxWait       = 30 * time.Second // the longest delay, answer-delay, stall and wait of showJournal
+	maxDelay      = 30 * time.Second // of a delay and of an answer-delay
 	maxRetryAfter = 3600             // seconds
 	dripPieces    = 10
-	dripInterval  = time.Second
 )
 
 // chooseFault sets the fault of the request. A fault in the Prefer header takes
 // precedence; the standing fault then does not count the request.
 func (x *exchange) chooseFault() error {
-	f, ignored, err := parsePrefer(x.r.Header.Values("Prefer"))
+	if !x.takesFault {
+		return nil
+	}
+	f, ignored, err := parsePrefer(x.r.Header["Prefer"])
 	x.entry.Ignored = ignored
 	if err != nil {
 		return err
 	}
-	if f != nil {
-		x.fault = *f
+	if f.areGiven() {
+		f.ended = x.world.ctx.Done()
 		x.w.Header().Set("Preference-Applied", f.String())
 	} else if standing := x.world.standing.Load(); standing != nil {
-		x.fault = standing.next(x.route.operation)
+		f = standing.next(x.route.operation)
 	}
+	x.fault = f
 	return nil
 }
 
-// parsePrefer returns the fault that Prefer headers ask for, or nil, and the sorted
-// names of the preferences that it does not know. The first preference of a name wins.
-// Commas and semicolons separate preferences, even within quotes. So a code cannot be a
-// list. In RFC 7240, a semicolon begins a parameter of a preference instead.
-func parsePrefer(lines []string) (f *fault, ignored []string, err error) {
+// parsePrefer returns the fault that Prefer headers ask for, or the zero fault, and the
+// sorted names of the preferences that it does not know. The first preference of a name
+// wins. Commas and semicolons separate preferences, even within quotes. So a code cannot
+// be a list. In RFC 7240, a semicolon begins a parameter of a preference instead.
+func parsePrefer(lines []string) (f fault, ignored []string, err error) {
 	if len(lines) == 0 {
-		return nil, nil, nil // as for most requests, without an allocation
+		return f, nil, nil // as for most requests, without an allocation
 	}
 	given := &arguments{Values: url.Values{}}
 	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
@@ -268,59 +390,66 @@ func parsePrefer(lines []string) (f *fault, ignored []string, err error) {
 		}
 	}
 	ignored = unknownNames(given.Values, preferences)
-	if !asksForFault(given) {
-		return nil, ignored, nil
+	if !slices.ContainsFunc(preferences, given.Has) {
+		return f, ignored, nil
 	}
-	applied := parseFault(given, given.Get("code"))
-	return &applied, ignored, given.err
+	_, faults := parseFaults(given, []string{given.Get("code")})
+	return faults[0], ignored, given.err
 }
 
-// asksForFault reports whether the parameters ask for a fault at all.
-func asksForFault(given *arguments) bool {
-	return given.Has("code") || given.Has("delay") || given.Has("answer-delay")
+// parseFaults parses the parameters that Prefer and standing faults share, with these
+// codes in place of the one that is given. It returns the parameters, and a fault for
+// each code. They are only valid if given.err is nil.
+func parseFaults(given *arguments, codes []string) (faultParameters, []fault) {
+	var shared fault
+	shared.Delay, shared.delay = given.seconds("delay")
+	shared.AnswerDelay, shared.answerDelay = given.seconds("answer-delay")
+	retryAfter := given.retryAfter()
+
+	var faults []fault
+	hasStatus := false
+	for _, code := range codes {
+		f := shared
+		if given.Has("code") {
+			given.keep(f.setCode(code))
+		}
+		if f.status != 0 { // only an Error has that header
+			f.RetryAfter, f.retryAfter = retryAfter.text, retryAfter
+			hasStatus = true
+		}
+		faults = append(faults, f)
+	}
+	if given.Has("retry-after") && !hasStatus {
+		given.keep(badRequest(codeInvalidParameter, "retry-after needs a status as code, such as code=503"))
+	}
+	shared.Code, shared.RetryAfter = given.Get("code"), retryAfter.text
+	return shared.faultParameters, faults
 }
 
-// parseFault parses the parameters that Prefer and standing faults share, with one
-// code in place of a list. The fault is only valid if given.err is nil.
-func parseFault(given *arguments, code string) fault {
-	var f fault
-	f.Delay, f.delay = given.seconds("delay")
-	f.AnswerDelay, f.answerDelay = given.seconds("answer-delay")
-	retryAfter := given.integer("retry-after", 0, maxRetryAfter)
-	if !given.Has("code") {
-		return f
-	}
-	var err error
+// setCode sets what the fault does.
+func (f *fault) setCode(code string) error {
 	f.Code = code
-	f.status, f.respond, err = parseCode(code)
-	given.keep(err)
-	if given.Has("retry-after") && f.status != 0 { // only an Error has that header
-		f.RetryAfter = strconv.FormatInt(retryAfter, 10)
-	}
-	return f
-}
-
-// parseCode returns what a code does. The status is 0 for a word, such as lost.
-func parseCode(code string) (status int, respond func(*exchange) answer, err error) {
 	var words []string
 	for _, known := range faultCodes {
 		if known.code == code {
-			return 0, known.respond, nil
+			f.perform = known.perform
+			return nil
 		}
 		words = append(words, known.code)
 	}
 	n, err := parseInteger(invalidParameter, "code", code, 400, 599)
 	if err != nil { // its message does not name the words
-		return 0, nil, invalidParameter("code", code, "a status from 400 to 599, "+orList(words))
+		return invalidParameter("code", code, "a status from 400 to 599, "+orList(words))
 	}
-	return int(n), simulate, nil
+	f.status, f.perform = int(n), simulate
+	return nil
 }
 
 // standingFault is a fault for the requests that follow. It is safe for
 // concurrent use.
 type standingFault struct {
-	faults []fault       // one for each code of state.Code, applied in turn
-	ended  chan struct{} // closed when the fault is replaced or deleted
+	faults []fault            // one for each code of state.Code, applied in turn
+	end    context.CancelFunc // releases the requests that the fault holds
 
 	mu    sync.Mutex
 	state standingFaultState // guarded by mu; only the counters change
@@ -335,28 +464,28 @@ type standingFaultState struct {
 	Times     int64  `json:"times,omitempty"` // 0 for no limit; for a list, the number of its codes
 	Matched   int64  `json:"matched"`
 	Applied   int64  `json:"applied"`
-	Held      int64  `json:"held"`
+	Held      int64  `json:"held"` // set by showFault
+}
+
+// newStandingFault returns a fault that ends when end is called, or ctx is done.
+func newStandingFault(ctx context.Context, faults []fault, state standingFaultState) *standingFault {
+	ctx, end := context.WithCancel(ctx)
+	f := &standingFault{faults: faults, end: end, state: state}
+	for i := range faults {
+		faults[i].standing, faults[i].ended = f, ctx.Done()
+	}
+	return f
 }
 
 // parseStandingFault parses the parameters of PUT /__admin/fault. It returns the state
 // of the new fault, and a fault for each of its codes. The operations are the values
 // that the parameter operation may have.
 func parseStandingFault(given *arguments, operations []string) (state standingFaultState, faults []fault, err error) {
-	if !asksForFault(given) {
+	if !slices.ContainsFunc(preferences, given.Has) {
 		return state, nil, badRequest(codeInvalidParameter,
 			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
 	}
-	for _, code := range strings.Split(given.Get("code"), ",") {
-		faults = append(faults, parseFault(given, code))
-	}
-	state.faultParameters = faults[0].faultParameters
-	state.Code = given.Get("code")
-	withStatus := slices.IndexFunc(faults, func(f fault) bool { return f.status != 0 })
-	if withStatus >= 0 {
-		state.RetryAfter = faults[withStatus].RetryAfter
-	} else if given.Has("retry-after") {
-		given.keep(badRequest(codeInvalidParameter, "retry-after needs a status as code, such as code=503"))
-	}
+	state.faultParameters, faults = parseFaults(given, strings.Split(given.Get("code"), ","))
 	state.Skip = given.integer("skip", 0, math.MaxInt64)
 	state.Times = given.integer("times", 1, math.MaxInt64)
 	if len(faults) > 1 {
@@ -385,7 +514,6 @@ func (f *standingFault) next(operation string) fault {
 		return fault{}
 	}
 	next := f.faults[s.Applied%int64(len(f.faults))] // a single fault is repeated; a list ends with Times
-	next.standing = f
 	s.Applied++
 	return next
 }
@@ -396,73 +524,53 @@ func (f *standingFault) snapshot() standingFaultState {
 	return f.state
 }
 
-func (f *standingFault) addHeld(n int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.state.Held += n
-}
-
-// hold sleeps for d on behalf of the fault. A standing fault counts the requests
-// that it holds, and releases them when it ends.
-func (x *exchange) hold(d time.Duration) error {
+// wait blocks for d, or until one of these happens: the fault, the world or the process
+// ends, or net/http notices that the client has closed the connection or its sending
+// half, or that a write has failed. The last two count as the client having left: wait
+// then returns errClientLeft, and otherwise nil.
+func (x *exchange) wait(d time.Duration) error {
 	if d == 0 {
 		return nil
 	}
-	standing := x.fault.standing
-	if standing == nil {
-		return x.sleep(d, nil)
+	x.listAsWaiting()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-x.fault.ended:
+	case <-x.r.Context().Done():
 	}
-	standing.addHeld(1)
-	defer standing.addHeld(-1)
-	return x.sleep(d, standing.ended)
+	if x.r.Context().Err() != nil {
+		return errClientLeft
+	}
+	return nil
+}
+
+// listAsWaiting lets the journal list the request as waiting, until it is recorded.
+func (x *exchange) listAsWaiting() {
+	x.world.journal.addWaiting(x.sentRequest(), x.fault.standing)
 }
 
 // faultCodes lists the codes that are not a status. What a client gets is described
 // in api/openapi.json. The function of a code calls exchange.perform if the operation
-// is to be performed. A code that waits calls exchange.hold in answer.sendBody. By then,
-// the request has been recorded.
+// is to be performed.
 var faultCodes = []struct {
 	code    string
-	respond func(*exchange) answer
+	perform func(*exchange) answer
 }{
 	{"ok", (*exchange).perform},
 	{"hangup", func(*exchange) answer { return answer{} }},
-	{"rst", func(*exchange) answer { return answer{sendBody: resetConnection} }},
-	{"lost", func(x *exchange) answer {
-		a := x.perform()
-		a.status = 0
-		return a
-	}},
-	{"truncate", func(x *exchange) answer { return performHalf(x, sendHalf) }},
-	{"stall", func(x *exchange) answer { return performHalf(x, stall) }},
-	{"drip", func(x *exchange) answer {
-		a := x.perform()
-		a.sendBody = drip
-		return a
-	}},
-	{"html", func(x *exchange) answer {
-		a := x.perform()
-		for name := range x.route.headers {
-			x.w.Header().Del(name) // a gateway does not have them
-		}
-		const page = "<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"
-		return answer{status: 502, contentType: "text/html", body: []byte(page), problem: a.problem}
-	}},
+	{"rst", func(*exchange) answer { return answer{isReset: true} }},
+	{"lost", lose},
+	{"truncate", truncate},
+	{"stall", stall},
+	{"drip", drip},
+	{"malformed", malform},
+	{"html", replaceByPage},
 }
 
-// performHalf performs the operation. If there is no body to halve, as for HEAD, no
-// answer is sent. A stall then waits all the same.
-func performHalf(x *exchange, sendBody func(*exchange, []byte)) answer {
-	a := x.perform()
-	a.sendBody = sendBody
-	if x.r.Method == "HEAD" || len(a.body) == 0 {
-		a.status = 0
-	}
-	return a
-}
-
-// simulate responds with the Error of a fault that has a status. A simulated 401
-// is that of a wrong key.
+// simulate answers with the Error of a fault that has a status. A simulated 401 is
+// that of a wrong key.
 func simulate(x *exchange) answer {
 	const message = "simulated error, as requested"
 	status := x.fault.status
@@ -470,55 +578,70 @@ func simulate(x *exchange) answer {
 	if status == 401 {
 		e = invalidToken(message)
 	}
-	retryAfter := x.fault.RetryAfter
-	if retryAfter == "" && (status == 429 || status == 503) {
-		retryAfter = "1"
+	a := x.failure(e)
+	a.retryAfter = x.fault.retryAfter
+	if a.retryAfter.text == "" && (status == 429 || status == 503) {
+		a.retryAfter.text = "1"
 	}
-	if retryAfter != "" {
-		e = e.with("Retry-After", retryAfter)
-	}
-	return x.failure(e)
+	return a
 }
 
-// sendHalf sends half of the body. As that is less than its Content-Length,
-// net/http then closes the connection.
-func sendHalf(x *exchange, body []byte) {
-	x.writeNow(body[:len(body)/2])
+// lose performs the operation, and sends no answer.
+func lose(x *exchange) answer {
+	a := x.perform()
+	a.status = noAnswer
+	return a
 }
 
-// stall sends half of the body, and keeps the connection open. The rest is not sent.
-func stall(x *exchange, body []byte) {
-	sendHalf(x, body)
-	x.hold(maxWait)
-}
-
-// drip sends the body in dripPieces pieces, one every dripInterval. Once the fault, the
-// world or the process has ended, hold returns at once, and the rest is sent. To a client
-// that has left, no more is sent: it may still be reading, and take the rest as on time.
-func drip(x *exchange, body []byte) {
-	pieces := min(dripPieces, len(body)) // so that a piece follows each pause
-	for i := range pieces {
-		if i > 0 && x.hold(dripInterval) != nil {
-			return
-		}
-		x.writeNow(body[len(body)*i/pieces : len(body)*(i+1)/pieces])
+// truncate sends half of the body. As that is less than its Content-Length, net/http
+// then closes the connection. If there is no body to halve, as for HEAD, no answer is
+// sent.
+func truncate(x *exchange) answer {
+	a := x.perform()
+	if x.r.Method == "HEAD" || len(a.body) == 0 {
+		a.status = noAnswer
 	}
+	a.rest = a.body[:len(a.body)/2]
+	return a
 }
 
-// writeNow writes a part of the body, and flushes it.
-func (x *exchange) writeNow(part []byte) {
-	if len(part) > 0 { // Flush would send the headers, even those of an answer that is dropped
-		x.w.Write(part)
-		http.NewResponseController(x.w).Flush()
-	}
+// stall is truncate with a pause before the connection is closed, even if no answer is
+// sent.
+func stall(x *exchange) answer {
+	a := truncate(x)
+	a.slow, a.pause, a.rest = [][]byte{a.rest}, x.service.times.stall, nil
+	return a
 }
 
-// resetConnection closes the connection with a TCP RST.
-func resetConnection(x *exchange, _ []byte) {
-	conn, _, err := http.NewResponseController(x.w).Hijack()
-	if err != nil {
-		return // the connection is closed in the usual way
+// drip sends the body in dripPieces pieces, or in one for each byte of a shorter body.
+func drip(x *exchange) answer {
+	a := x.perform()
+	if x.r.Method == "HEAD" {
+		return a
 	}
-	conn.(*net.TCPConn).SetLinger(0) // discards unsent data, and makes Close send a RST
-	conn.Close()
+	a.pause = x.service.times.drip
+	for left := min(dripPieces, len(a.body)); left > 1; left-- {
+		size := len(a.rest) / left
+		a.slow = append(a.slow, a.rest[:size])
+		a.rest = a.rest[size:]
+	}
+	return a
+}
+
+// malform halves the body, so that it is no JSON. The answer is otherwise whole.
+func malform(x *exchange) answer {
+	a := x.perform()
+	a.body = a.body[:len(a.body)/2]
+	a.rest = a.body
+	return a
+}
+
+// replaceByPage performs the operation, and answers as a gateway that lost the answer.
+func replaceByPage(x *exchange) answer {
+	performed := x.perform()
+	x.route.headers = nil // a gateway does not have them
+	a := newAnswer(502, "text/html",
+		[]byte("<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"))
+	a.problem = performed.problem
+	return a
 }

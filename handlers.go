@@ -1,10 +1,11 @@
 package main
 
-// This file holds the HTTP API. It follows a request: routing, the middleware,
-// the operations in the order of the routes, and sending the answer.
+// This file holds the HTTP API, in the order in which a request passes through it:
+// routing, the steps, and the operations in the order of the routes.
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"maps"
 	"math"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -25,56 +27,99 @@ import (
 	"time"
 )
 
-// service is a running petstore: what it was started with, and the current world.
+// service is a running petstore: what it was started with, and the current world. It is
+// an http.Handler.
 type service struct {
-	key      string
-	seed     *store          // the pets of a new world; must not be modified
-	stopping <-chan struct{} // closed when the process is to end
-	log      *slog.Logger
-	routes   []route
-	current  atomic.Pointer[world] // the world of new requests; the only field that changes
+	ctx     context.Context // of the process; done when it is to end
+	key     string
+	seed    *store // the pets of a new world; must not be modified
+	log     *slog.Logger
+	times   times
+	routes  []route
+	mux     *http.ServeMux
+	current atomic.Pointer[world] // the world of new requests; the only field that changes
 }
 
-func newService(key string, seed *store, stopping <-chan struct{}, log *slog.Logger) *service {
-	s := &service{key: key, seed: seed, stopping: stopping, log: log, routes: routes()}
-	s.current.Store(newWorld(seed))
+// times are how long things take. Tests shorten them.
+type times struct {
+	headers time.Duration // for the headers of a request to arrive
+	read    time.Duration // for the headers and the body
+	stall   time.Duration // before the connection is closed
+	drip    time.Duration // between two pieces
+	journal time.Duration // the longest wait of showJournal
+	stop    time.Duration // the longest wait for the requests in flight
+}
+
+func newService(ctx context.Context, key string, seed *store, log *slog.Logger) *service {
+	s := &service{
+		ctx:  ctx,
+		key:  key,
+		seed: seed,
+		log:  log,
+		times: times{
+			headers: 5 * time.Second,
+			read:    15 * time.Second,
+			stall:   30 * time.Second,
+			drip:    time.Second,
+			journal: 30 * time.Second,
+			stop:    10 * time.Second,
+		},
+		mux: http.NewServeMux(),
+	}
+	for _, rt := range routes() {
+		s.addRoute(rt)
+	}
+	s.current.Store(newWorld(ctx, seed))
 	return s
 }
 
-// route maps the requests that match a pattern to an operation.
+func (s *service) addRoute(rt route) {
+	s.routes = append(s.routes, rt)
+	s.mux.HandleFunc(rt.pattern(), func(w http.ResponseWriter, r *http.Request) {
+		s.handle(w, r, rt)
+	})
+}
+
+// route maps the requests with a method and a path to an operation.
 type route struct {
-	pattern    string      // of http.ServeMux: a method and a path; GET includes HEAD
+	method     string      // GET includes HEAD
+	path       string      // a pattern of http.ServeMux
 	operation  string      // the name of the operation in api/openapi.json, if it has one
 	parameters []string    // of the query
 	beyond     []string    // those of them that the contract does not have
 	takesBody  bool        // under /__admin: whether a request may have a body
 	headers    http.Header // on all answers but that of the fault "html"
-	do         func(*exchange) (answer, error)
+	isPage     bool        // whether the page of petstore asks for it
+	perform    func(*exchange) (answer, error)
 }
 
+func (rt route) pattern() string { return rt.method + " " + rt.path }
+
 func routes() []route {
+	const json, html, css, js = "application/json", "text/html; charset=utf-8",
+		"text/css; charset=utf-8", "text/javascript; charset=utf-8"
 	return []route{
-		{pattern: "GET /v1/pets", operation: "listPets", do: listPets,
+		{method: "GET", path: "/v1/pets", operation: "listPets", perform: listPets,
 			parameters: []string{"limit", "status", "after"}, beyond: []string{"after"}},
-		{pattern: "POST /v1/pets", operation: "createPet", do: createPet},
-		{pattern: "GET /v1/pets/{petId}", operation: "getPet", do: getPet, headers: deprecation},
-		{pattern: "GET /v1/store/orders", do: listOrders},
+		{method: "POST", path: "/v1/pets", operation: "createPet", perform: createPet},
+		{method: "GET", path: "/v1/pets/{petId}", operation: "getPet", perform: getPet, headers: deprecation},
+		{method: "GET", path: "/v1/store/orders", perform: listOrders},
 
-		{pattern: "POST /__admin/reset", operation: "reset", do: reset, takesBody: true},
-		{pattern: "GET /__admin/fault", operation: "showFault", do: showFault},
-		{pattern: "PUT /__admin/fault", operation: "setFault", do: setFault,
+		{method: "POST", path: "/__admin/reset", operation: "reset", perform: reset, takesBody: true},
+		{method: "GET", path: "/__admin/fault", operation: "showFault", perform: showFault},
+		{method: "PUT", path: "/__admin/fault", operation: "setFault", perform: setFault,
 			parameters: slices.Concat(preferences, []string{"operation", "skip", "times"})},
-		{pattern: "DELETE /__admin/fault", operation: "clearFault", do: clearFault},
-		{pattern: "GET /__admin/requests", operation: "showJournal", do: showJournal,
+		{method: "DELETE", path: "/__admin/fault", operation: "clearFault", perform: clearFault},
+		{method: "GET", path: "/__admin/requests", operation: "showJournal", perform: showJournal,
 			parameters: []string{"after", "total", "waiting"}},
-		{pattern: "DELETE /__admin/requests", operation: "clearJournal", do: clearJournal},
+		{method: "DELETE", path: "/__admin/requests", operation: "clearJournal", perform: clearJournal},
 
-		{pattern: "GET /healthz", do: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
-		{pattern: "GET /openapi.json", do: static("application/json", openAPI)},
-		{pattern: "GET /{$}", do: static("text/html; charset=utf-8", indexHTML), headers: pageHeaders},
-		{pattern: "GET /page.css", do: static("text/css; charset=utf-8", pageCSS), headers: pageHeaders},
-		{pattern: "GET /page.js", do: static("text/javascript; charset=utf-8", pageJS), headers: pageHeaders},
-		{pattern: "GET /favicon.ico", do: noIcon},
+		{method: "GET", path: "/healthz", perform: static(json, []byte(`{"status":"ok"}`+"\n"))},
+		{method: "GET", path: "/openapi.json", perform: static(json, openAPI)},
+		{method: "GET", path: "/{$}", perform: static(html, indexHTML), headers: pageHeaders, isPage: true},
+		{method: "GET", path: "/page.css", perform: static(css, pageCSS), headers: pageHeaders, isPage: true},
+		{method: "GET", path: "/page.js", perform: static(js, pageJS), headers: pageHeaders, isPage: true},
+		{method: "GET", path: "/favicon.ico", perform: noIcon, isPage: true},
 	}
 }
 
@@ -82,7 +127,7 @@ func routes() []route {
 func (s *service) faultOperations() []string {
 	var operations []string
 	for _, rt := range s.routes {
-		if rt.operation != "" && strings.Contains(rt.pattern, " /v1/") {
+		if rt.operation != "" && isUnder(rt.path, "/v1") {
 			operations = append(operations, rt.operation)
 		}
 	}
@@ -108,32 +153,40 @@ var pageHeaders = http.Header{
 	"X-Content-Type-Options":     {"nosniff"},
 }
 
-func (s *service) handler() http.Handler {
-	mux := http.NewServeMux()
-	methods := []string{"HEAD"}
-	for _, rt := range s.routes {
-		mux.Handle(rt.pattern, s.handle(rt))
-		method, _, _ := strings.Cut(rt.pattern, " ")
-		methods = append(methods, method)
-	}
-	slices.Sort(methods)
-	methods = slices.Compact(methods)
-	fallback := s.handle(route{do: func(x *exchange) (answer, error) {
-		return answer{}, refuse(mux, methods, x.r)
-	}})
-	mux.Handle("/", fallback)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		allowOrigins(w.Header(), r)
-		switch {
-		case r.Method == "OPTIONS": // treated as a preflight, which carries no key
-			allowPreflight(w.Header())
-			w.WriteHeader(204)
-		case isClean(r.URL):
-			mux.ServeHTTP(w, r)
-		default:
-			fallback(w, r) // the mux would redirect most of these paths to clean ones
+// ServeHTTP answers a preflight, and lets handle answer any other request.
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	allowOrigins(w.Header(), r)
+	if r.Method == "OPTIONS" { // treated as a preflight, which carries no key
+		allowPreflight(w.Header())
+		if mayRepeat(r) {
+			w.Header().Set("Connection", "close")
 		}
-	})
+		w.WriteHeader(204)
+		return
+	}
+	refusal, pattern := s.mux.Handler(r)
+	if pattern == "" || !isClean(r.URL) { // the mux would redirect most unclean paths
+		s.handle(w, r, route{perform: refuse(refusal)})
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// mayRepeat reports whether the client is a browser that is not an observer. On a
+// connection that it has used before, a browser would send a request again if there is
+// no answer, even a POST, and show nothing of that.
+func mayRepeat(r *http.Request) bool {
+	return strings.HasPrefix(r.UserAgent(), "Mozilla/") && !isObserver(r) && !isUnder(r.URL.Path, "/__admin")
+}
+
+// isObserver reports whether the client asks not to be recorded, as the page
+// does. No fault is applied to its request.
+func isObserver(r *http.Request) bool { return r.Header["Petstore-Observer"] != nil }
+
+// isUnder reports whether the path p is root or below it.
+func isUnder(p, root string) bool {
+	rest, ok := strings.CutPrefix(p, root)
+	return ok && (rest == "" || rest[0] == '/')
 }
 
 // isClean reports whether a path is absolute, and has no empty, "." or ".."
@@ -143,39 +196,56 @@ func isClean(u *url.URL) bool {
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p
 }
 
-// refuse returns the Error for a request that no route matches: a 405 if its path
-// allows some of these methods, and a 404 otherwise. http.ServeMux does not say
-// which, as its route for "/" matches every request.
-func refuse(mux *http.ServeMux, methods []string, r *http.Request) error {
-	var allowed []string
-	if isClean(r.URL) {
-		for _, method := range methods {
-			_, pattern := mux.Handler(&http.Request{Method: method, URL: r.URL})
-			if pattern != "/" {
-				allowed = append(allowed, method)
+// refuse returns an operation for a request that no route matches. It fails with a 405 if
+// the refusal, which is the answer of http.ServeMux, allows other methods, and with a 404
+// otherwise.
+func refuse(refusal http.Handler) func(*exchange) (answer, error) {
+	return func(x *exchange) (answer, error) {
+		u := x.r.URL
+		if isClean(u) {
+			h := headerWriter{}
+			refusal.ServeHTTP(h, x.r)
+			if methods := h.Header().Get("Allow"); methods != "" {
+				return answer{}, newError(405, "this path allows "+methods+" only").with("Allow", methods)
 			}
 		}
+		given := cmp.Or(u.EscapedPath(), x.r.RequestURI) // CONNECT and absolute targets may have no path
+		hint := "/openapi.json has the paths, such as /v1/pets, and there is a page at /"
+		switch {
+		case isUnder(u.Path, misplacedAdmin):
+			hint = "/__admin is beside /v1, and not below it"
+		case isUnder(u.Path, "/v1/v1"):
+			hint = "/v1 stands twice, as the base URL ends with it"
+		}
+		return answer{}, newError(404, "no such path: "+shorten(given)+"; "+hint)
 	}
-	if len(allowed) > 0 {
-		list := strings.Join(allowed, ", ")
-		return newError(405, "this path allows "+list+" only").with("Allow", list)
-	}
-	given := cmp.Or(r.URL.EscapedPath(), r.RequestURI) // CONNECT and absolute targets may have no path
-	hint := "/openapi.json has the paths, such as /v1/pets, and there is a page at /"
-	if isUnder(r.URL.Path, misplacedAdmin) {
-		hint = "/__admin is beside /v1, and not below it"
-	}
-	return newError(404, "no such path: "+shorten(given)+"; "+hint)
 }
+
+// misplacedAdmin is where a client looks for /__admin below its base URL. No fault is
+// applied to its requests, and none is used up.
+const misplacedAdmin = "/v1/__admin"
+
+// headerWriter is an http.ResponseWriter that keeps the headers alone.
+type headerWriter http.Header
+
+func (h headerWriter) Header() http.Header         { return http.Header(h) }
+func (h headerWriter) Write(p []byte) (int, error) { return len(p), nil }
+func (h headerWriter) WriteHeader(int)             {}
 
 // exchange is a request that is being answered.
 type exchange struct {
 	service *service
 	world   *world
-	route   route
+	route   route // without a method if no route matches
 	w       http.ResponseWriter
 	r       *http.Request
 	arrived time.Time // when the headers of the request had been read
+
+	isAdmin    bool // whether it controls petstore
+	needsKey   bool
+	takesFault bool
+	isRecorded bool
+	closes     bool // whether the connection is closed after the answer
 
 	body  []byte    // of the request, once it has been read
 	query arguments // of the request, once it has been parsed
@@ -183,118 +253,80 @@ type exchange struct {
 	entry entry     // the request in the journal; its sentRequest is nil until it waits or is recorded
 }
 
-// isRouted reports whether a route matches.
-func (x *exchange) isRouted() bool { return x.route.pattern != "" }
-
-func (x *exchange) isV1() bool    { return isUnder(x.r.URL.Path, "/v1") }
-func (x *exchange) isAdmin() bool { return isUnder(x.r.URL.Path, "/__admin") }
-
-// misplacedAdmin is where a client looks for /__admin below its base URL. No fault is
-// applied to its requests, and none is used up.
-const misplacedAdmin = "/v1/__admin"
+// newExchange decides what happens to a request. Observers, and requests under /__admin,
+// are not recorded, so that they do not disturb the record. A request that no route
+// matches is, as its client may have a wrong base URL.
+func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt route) *exchange {
+	isV1, isAdmin := isUnder(r.URL.Path, "/v1"), isUnder(r.URL.Path, "/__admin")
+	isClient, isRouted := !isObserver(r), rt.method != ""
+	return &exchange{
+		service:    s,
+		world:      s.current.Load(),
+		route:      rt,
+		w:          w,
+		r:          r,
+		arrived:    time.Now(),
+		isAdmin:    isAdmin,
+		needsKey:   isV1 || isAdmin,
+		takesFault: isV1 && isClient && !isUnder(r.URL.Path, misplacedAdmin),
+		isRecorded: isClient && (isV1 || !isRouted && !isAdmin),
+		closes:     mayRepeat(r) && !rt.isPage,
+	}
+}
 
 // answer is the answer to a request.
 type answer struct {
-	status      int         // 0 if the connection is closed without an answer
-	header      http.Header // besides those that handle adds; nil for most
+	status      int         // noAnswer if none is sent
+	header      http.Header // besides those that writeHeader adds; nil for most
+	retryAfter  retryAfter  // of a simulated error
 	contentType string
-	body        []byte // must not be modified
-	problem     string // for the journal and the log: the message of an Error, or that the client left
-	// sendBody sends the body, or does something else, such as a reset. If it is nil, the
-	// body is written at once. The argument body is nil for a HEAD, and if the status is 0,
-	// as no body may be sent then.
-	sendBody func(x *exchange, body []byte)
+	body        []byte   // must not be modified
+	more        [][]byte // what follows the body; nil for all operations but showJournal
+	problem     string   // for the journal and the log: the message of an Error, or that the client left
+
+	// What is sent of the body: slow in pieces, with a pause after each, and then rest.
+	// newAnswer makes rest the whole body.
+	slow    [][]byte
+	pause   time.Duration
+	rest    []byte
+	isReset bool // whether the connection is closed with a TCP RST
+}
+
+// noAnswer is the status of an answer that is not sent: the connection is closed.
+const noAnswer = 0
+
+func newAnswer(status int, contentType string, body []byte) answer {
+	return answer{status: status, contentType: contentType, body: body, rest: body}
 }
 
 // jsonAnswer returns an answer whose body is this JSON and a newline. It does not
 // append to the JSON, which other requests may be using.
 func jsonAnswer(status int, text []byte) answer {
-	return answer{status: status, contentType: "application/json", body: slices.Concat(text, []byte("\n"))}
+	return newAnswer(status, "application/json", slices.Concat(text, []byte("\n")))
 }
 
-// handle is the middleware around every operation: serve makes the answer, perform
-// runs the operation, and send writes the answer. The request is recorded before send,
-// so that a client that has its answer finds its request in the journal.
-func (s *service) handle(rt route) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		x := &exchange{service: s, world: s.current.Load(), route: rt, w: w, r: r, arrived: time.Now()}
-		h := w.Header()
-		maps.Copy(h, rt.headers)
-		a := x.serve()
-		maps.Copy(h, a.header)
-		if a.contentType != "" {
-			h.Set("Content-Type", a.contentType)
-			// Without it, net/http would send a body over 2 KiB in chunks.
-			h.Set("Content-Length", strconv.Itoa(len(a.body)))
-		}
-		if x.isRecorded() {
-			if r.Header.Get("Sec-Fetch-Site") == "same-origin" {
-				// It is one that the page sends as a client. On a connection that it has used
-				// before, a browser would repeat it if its answer is lost.
-				h.Set("Connection", "close")
-			}
-			x.record(a)
-		}
-		x.logRequest(a)
-		x.send(a)
-	}
+// handle is the way of a request. The part of an answer that a fault sends slowly comes
+// before the record, and the rest after it. So the journal has how the request ended, and
+// a client that has its whole answer finds its request there.
+func (s *service) handle(w http.ResponseWriter, r *http.Request, rt route) {
+	x := s.newExchange(w, r, rt)
+	a := x.try((*exchange).serve)
+	a = x.delayAnswer(a)
+	x.writeHeader(a)
+	a = x.sendSlowly(a)
+	x.record(a)
+	x.log(a)
+	x.sendRest(a)
 }
 
-// serve reads the body, checks the key, chooses the fault, and responds. If net/http
-// notices that the client has left during the delay of the fault, the operation is not
-// performed, although a standing fault has counted the request.
-func (x *exchange) serve() answer {
-	if err := x.readBody(); err != nil {
-		return x.failure(err)
-	}
-	if x.isV1() || x.isAdmin() {
-		if err := requireKey(x.service.key, x.r); err != nil {
-			return x.failure(err)
-		}
-	}
-	if !x.isV1() || x.isObserver() || isUnder(x.r.URL.Path, misplacedAdmin) {
-		return x.perform()
-	}
-
-	if err := x.chooseFault(); err != nil {
-		return x.failure(err)
-	}
-	if x.fault.delay+x.fault.answerDelay > 0 {
-		x.entry.sentRequest = x.newSentRequest()
-		x.world.journal.addWaiting(x.entry.sentRequest)
-	}
-	if err := x.hold(x.fault.delay); err != nil {
-		return x.failure(err)
-	}
-	respond := (*exchange).perform
-	if x.fault.respond != nil {
-		respond = x.fault.respond
-	}
-	a := respond(x)
-	if err := x.hold(x.fault.answerDelay); err != nil {
-		a.status, a.problem = 0, err.Error() // the journal shows the rest of the answer
-	}
-	return a
-}
-
-// perform performs the operation. A panic is a failure, too.
-func (x *exchange) perform() (a answer) {
+// try returns the answer of f. An error, or a panic, becomes an answer here.
+func (x *exchange) try(f func(*exchange) (answer, error)) (a answer) {
 	defer func() {
 		if v := recover(); v != nil {
 			a = x.failure(fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 		}
 	}()
-	if x.isRouted() { // otherwise, the path or the method is the first error
-		err := x.parseParameters()
-		if err == nil && x.isAdmin() {
-			err = x.refuseUnknown()
-		}
-		if err != nil {
-			return x.failure(err)
-		}
-		x.noteNames()
-	}
-	a, err := x.route.do(x)
+	a, err := f(x)
 	if err != nil {
 		return x.failure(err)
 	}
@@ -309,7 +341,7 @@ var errClientLeft = errors.New("the client left before its answer")
 // neither an Error nor errClientLeft is a bug: its text goes only to the log.
 func (x *exchange) failure(err error) answer {
 	if errors.Is(err, errClientLeft) {
-		return answer{problem: err.Error()}
+		return answer{status: noAnswer, problem: err.Error()}
 	}
 	var e Error
 	if errors.As(err, &e) {
@@ -323,23 +355,26 @@ func (x *exchange) failure(err error) answer {
 	return a
 }
 
-// isUnder reports whether the path p is root or below it.
-func isUnder(p, root string) bool {
-	rest, ok := strings.CutPrefix(p, root)
-	return ok && (rest == "" || rest[0] == '/')
-}
-
-// isObserver reports whether the client asks not to be recorded, as the page
-// does. No fault is applied to its request.
-func (x *exchange) isObserver() bool {
-	return len(x.r.Header.Values("Petstore-Observer")) > 0
-}
-
-// isRecorded reports whether the request goes into the journal: a request under /v1,
-// or one that no route matches, as its client may have a wrong base URL. Observers and
-// requests under /__admin are not recorded, so that they do not disturb the record.
-func (x *exchange) isRecorded() bool {
-	return (x.isV1() || !x.isRouted() && !x.isAdmin()) && !x.isObserver()
+// serve makes the answer. If net/http notices that the client has left during the delay
+// of the fault, the operation is not performed, although a standing fault has counted the
+// request.
+func (x *exchange) serve() (answer, error) {
+	if err := x.readBody(); err != nil {
+		return answer{}, err
+	}
+	if err := x.checkKey(); err != nil {
+		return answer{}, err
+	}
+	if err := x.chooseFault(); err != nil {
+		return answer{}, err
+	}
+	if err := x.wait(x.fault.delay); err != nil {
+		return answer{}, err
+	}
+	if x.fault.perform != nil {
+		return x.fault.perform(x), nil
+	}
+	return x.perform(), nil
 }
 
 // readBody reads the body of the request. It must be called before any answer: if
@@ -366,32 +401,31 @@ func (x *exchange) readBody() error {
 
 const (
 	maxBody      = 64 << 10 // bytes
-	maxDiscarded = 1 << 20  // bytes of a larger body that are read and dropped after the first maxBody
+	maxDiscarded = 1 << 20  // bytes of a larger body that are read and dropped after the first maxBody + 1
 )
 
-// sleep blocks for d, or until one of these happens: released is closed, the world of
-// the request is replaced, the process is to end, or net/http notices that the client
-// has closed the connection or its sending half, or that a write has failed. The last
-// two count as the client having left: sleep then returns errClientLeft, and otherwise
-// nil. A nil released is never closed.
-func (x *exchange) sleep(d time.Duration, released <-chan struct{}) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-released:
-	case <-x.world.replaced:
-	case <-x.service.stopping:
-	case <-x.r.Context().Done():
+func (x *exchange) checkKey() error {
+	if !x.needsKey {
+		return nil
 	}
-	if x.r.Context().Err() != nil {
-		return errClientLeft
-	}
-	return nil
+	return requireKey(x.service.key, x.r)
 }
 
-// parseParameters parses the query. A parameter of the route may be given at most once.
-func (x *exchange) parseParameters() error {
+// perform parses the query, and performs the operation.
+func (x *exchange) perform() answer {
+	return x.try(func(x *exchange) (answer, error) {
+		if err := x.parseQuery(); err != nil {
+			return answer{}, err
+		}
+		return x.route.perform(x)
+	})
+}
+
+// parseQuery parses the query. A parameter of the route may be given at most once.
+func (x *exchange) parseQuery() error {
+	if x.route.method == "" {
+		return nil // as no route matches, the path or the method is the first error
+	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
 	if err != nil {
 		return badRequest(codeInvalidParameter, "the query is malformed: "+err.Error())
@@ -402,6 +436,10 @@ func (x *exchange) parseParameters() error {
 		}
 	}
 	x.query.Values = query
+	if x.isAdmin {
+		return x.refuseUnknown()
+	}
+	x.noteNames()
 	return nil
 }
 
@@ -418,10 +456,10 @@ func (x *exchange) refuseUnknown() error {
 	}
 	if unknown := unknownNames(x.query.Values, rt.parameters); len(unknown) > 0 {
 		return badRequest(codeInvalidParameter,
-			fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, quote(unknown[0]), hint))
+			fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern(), quote(unknown[0]), hint))
 	}
 	if len(x.body) > 0 && !rt.takesBody {
-		return badRequest(codeInvalidBody, rt.pattern+" does not take a body; "+hint)
+		return badRequest(codeInvalidBody, rt.pattern()+" does not take a body; "+hint)
 	}
 	return nil
 }
@@ -442,6 +480,161 @@ func (x *exchange) noteNames() {
 	}
 }
 
+// delayAnswer waits for the answer-delay of the fault. If the client leaves, no answer is
+// sent, and the journal shows the one that was made.
+func (x *exchange) delayAnswer(a answer) answer {
+	if err := x.wait(x.fault.answerDelay); err != nil {
+		a.status, a.problem = noAnswer, err.Error()
+	}
+	return a
+}
+
+// writeHeader writes the status and the headers, which net/http sends with the first
+// part of the body.
+func (x *exchange) writeHeader(a answer) {
+	h := x.w.Header()
+	maps.Copy(h, x.route.headers)
+	maps.Copy(h, a.header)
+	if value := a.retryAfter.header(); value != "" {
+		h.Set("Retry-After", value)
+	}
+	if a.contentType != "" {
+		length := len(a.body)
+		for _, part := range a.more {
+			length += len(part)
+		}
+		h.Set("Content-Type", a.contentType)
+		// Without it, net/http would send a body over 2 KiB in chunks.
+		h.Set("Content-Length", strconv.Itoa(length))
+	}
+	if x.closes {
+		h.Set("Connection", "close")
+	}
+	if a.status != noAnswer {
+		x.w.WriteHeader(a.status)
+	}
+}
+
+// sendSlowly sends the slow pieces of the body. To a client that has left, no more is
+// sent: it may still be reading, and take the rest as on time.
+func (x *exchange) sendSlowly(a answer) answer {
+	if len(a.slow) > 0 {
+		x.listAsWaiting() // before the client has a piece, and a write can block
+	}
+	for _, piece := range a.slow {
+		if a.status != noAnswer {
+			x.w.Write(piece)
+			http.NewResponseController(x.w).Flush()
+		}
+		if err := x.wait(a.pause); err != nil {
+			a.rest, a.problem = nil, "the client left before the end of its answer"
+			break
+		}
+	}
+	return a
+}
+
+// record puts the request and its answer into the journal.
+func (x *exchange) record(a answer) {
+	if !x.isRecorded {
+		return
+	}
+	e := &x.entry
+	e.sentRequest = x.sentRequest()
+	e.Status = a.status
+	e.Seconds = secondsSince(x.arrived)
+	e.AnswerHeaders = headers(x.w.Header()) // of which WriteHeader has given net/http a copy
+	e.Answer = string(a.body[:min(len(a.body), maxAnswer)])
+	e.Error = a.problem
+	x.world.journal.add(*e)
+}
+
+// sentRequest returns what the journal has of the request. It must be called only once
+// the body has been read and the fault has been chosen, or one of these has failed.
+func (x *exchange) sentRequest() *sentRequest {
+	if x.entry.sentRequest != nil {
+		return x.entry.sentRequest
+	}
+	// net/http reads nothing from the headers once the handler has begun (its Issue
+	// 14940), so the journal can have them.
+	h := x.r.Header
+	if given := h["Authorization"]; given != nil {
+		h["Authorization"] = hideKey(x.service.key, given)
+	}
+	if x.r.Host != "" {
+		h["Host"] = []string{x.r.Host}
+	}
+	if x.r.TransferEncoding != nil {
+		h["Transfer-Encoding"] = x.r.TransferEncoding
+	}
+	var applied *faultParameters
+	if p := x.fault.faultParameters; p.areGiven() {
+		applied = &p
+	}
+	x.entry.sentRequest = &sentRequest{
+		Time:      timestamp{x.arrived},
+		Method:    x.r.Method,
+		URL:       x.r.RequestURI,
+		Operation: x.route.operation,
+		Headers:   headers(h),
+		Body:      string(x.body),
+		Fault:     applied,
+	}
+	return x.entry.sentRequest
+}
+
+// log logs a recorded request, or one that may change the service through /__admin, on
+// one line.
+func (x *exchange) log(a answer) {
+	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
+		return // as by default, without the work below
+	}
+	mayChange := x.isAdmin && x.r.Method != "GET" && x.r.Method != "HEAD"
+	if !x.isRecorded && !mayChange {
+		return
+	}
+	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", a.status}
+	if a.problem != "" {
+		attrs = append(attrs, "error", a.problem)
+	}
+	if applied := x.fault.String(); applied != "" {
+		attrs = append(attrs, "fault", applied)
+	}
+	if x.entry.Ignored != nil {
+		attrs = append(attrs, "ignored", x.entry.Ignored)
+	}
+	if x.entry.Beyond != nil {
+		attrs = append(attrs, "beyond", x.entry.Beyond)
+	}
+	attrs = append(attrs, "client", x.r.RemoteAddr, "agent", x.r.UserAgent())
+	x.service.log.Info("request", attrs...)
+}
+
+// sendRest sends the rest of the answer, or closes the connection. If less than the
+// Content-Length has been sent then, net/http closes it, too.
+func (x *exchange) sendRest(a answer) {
+	if a.isReset {
+		resetConnection(x.w)
+	}
+	if a.status == noAnswer {
+		panic(http.ErrAbortHandler) // closes the connection; net/http logs nothing
+	}
+	x.w.Write(a.rest)
+	for _, part := range a.more {
+		x.w.Write(part)
+	}
+}
+
+// resetConnection closes the connection with a TCP RST.
+func resetConnection(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return // the connection is closed in the usual way
+	}
+	conn.(*net.TCPConn).SetLinger(0) // discards unsent data, and makes Close send a RST
+	conn.Close()
+}
+
 // listPets answers with a page of pets in ascending order of id and, if more
 // follow, a Link to the next page (contract, sections 4.1 and 8; RFC 8288).
 func listPets(x *exchange) (answer, error) {
@@ -452,7 +645,7 @@ func listPets(x *exchange) (answer, error) {
 		return answer{}, x.query.err
 	}
 	page, more := x.world.pets.list(status, after, int(limit))
-	a := answer{status: 200, contentType: "application/json", body: encodePage(page)}
+	a := newAnswer(200, "application/json", encodePage(page))
 	if more {
 		a.header = http.Header{"Link": {nextPage(x, page[len(page)-1].id)}}
 	}
@@ -557,8 +750,8 @@ func reset(x *exchange) (answer, error) {
 			return answer{}, err
 		}
 	}
-	old := x.service.current.Swap(newWorld(seed))
-	close(old.replaced)
+	old := x.service.current.Swap(newWorld(x.service.ctx, seed))
+	old.end()
 	return answer{status: 204}, nil
 }
 
@@ -568,7 +761,9 @@ func showFault(x *exchange) (answer, error) {
 	if standing == nil {
 		return jsonAnswer(200, []byte("{}")), nil
 	}
-	return jsonAnswer(200, encodeJSON(standing.snapshot())), nil
+	state := standing.snapshot()
+	state.Held = x.world.journal.held(standing)
+	return jsonAnswer(200, encodeJSON(state)), nil
 }
 
 // setFault replaces the standing fault, and answers with what was set.
@@ -577,7 +772,7 @@ func setFault(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	x.world.setStanding(&standingFault{faults: faults, ended: make(chan struct{}), state: state})
+	x.world.setStanding(newStandingFault(x.world.ctx, faults, state))
 	return jsonAnswer(200, encodeJSON(state)), nil
 }
 
@@ -598,52 +793,30 @@ func showJournal(x *exchange) (answer, error) {
 	if x.query.err != nil {
 		return answer{}, x.query.err
 	}
-	if err := awaitJournal(x, total, maxWaiting); err != nil {
-		return answer{}, err
-	}
+	ctx, cancel := context.WithTimeout(x.r.Context(), x.service.times.journal)
+	defer cancel()
+	defer context.AfterFunc(x.world.ctx, cancel)()
+	x.world.journal.wait(ctx, total, maxWaiting)
+
 	entries, waiting, meta := x.world.journal.read(after)
-	body := appendLines([]byte(`{"requests":`), entries)
-	body = appendLines(append(body, `,"waiting":`...), waiting)
-	body = append(body, `,"meta":`...)
-	body = append(body, encodeJSON(meta)...)
-	body = append(body, "}\n"...)
-	return answer{status: 200, contentType: "application/json", body: body}, nil
+	parts := appendLines(nil, entries)
+	parts = append(parts, []byte(`,"waiting":`))
+	parts = appendLines(parts, waiting)
+	parts = append(parts, []byte(`,"meta":`), encodeJSON(meta), []byte("}\n"))
+	a := newAnswer(200, "application/json", []byte(`{"requests":`))
+	a.more = parts
+	return a, nil
 }
 
-// awaitJournal waits until total requests have been recorded and no more than
-// maxWaiting wait. It also returns when the journal is cleared, maxWait has passed since
-// the request arrived, the client leaves, the world is replaced, or the process is to end.
-func awaitJournal(x *exchange, total, maxWaiting int64) error {
-	meta, waiting, changed := x.world.journal.watch()
-	since := meta.Since
-	for (meta.Total < total || waiting > maxWaiting) && meta.Since.Equal(since) {
-		if err := x.sleep(maxWait-time.Since(x.arrived), changed); err != nil {
-			return err
-		}
-		select {
-		case <-changed:
-			meta, waiting, changed = x.world.journal.watch()
-		default:
-			return nil // the time is up, or the world or the process ends
-		}
+// appendLines appends the parts of a JSON array, with one element a line. An empty one is
+// []. A single text would be copied again and again as it grows with the journal.
+func appendLines[T any](parts [][]byte, list []T) [][]byte {
+	before, end := "[\n", "[]"
+	for _, v := range list {
+		parts = append(parts, []byte(before), encodeJSON(v))
+		before, end = ",\n", "\n]"
 	}
-	return nil
-}
-
-// appendLines appends a JSON array, with one element a line. An empty one is [].
-func appendLines[T any](b []byte, list []T) []byte {
-	b = append(b, '[')
-	for i, v := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, '\n')
-		b = append(b, encodeJSON(v)...)
-	}
-	if len(list) > 0 {
-		b = append(b, '\n')
-	}
-	return append(b, ']')
+	return append(parts, []byte(end))
 }
 
 func clearJournal(x *exchange) (answer, error) {
@@ -664,96 +837,9 @@ var (
 
 // static returns an operation that answers with this body.
 func static(contentType string, body []byte) func(*exchange) (answer, error) {
-	a := answer{status: 200, contentType: contentType, body: body}
+	a := newAnswer(200, contentType, body)
 	return func(*exchange) (answer, error) { return a, nil }
 }
 
 // noIcon answers a browser, which asks for an icon by itself.
 func noIcon(*exchange) (answer, error) { return answer{status: 204}, nil }
-
-// newSentRequest returns what the journal has of the request.
-func (x *exchange) newSentRequest() *sentRequest {
-	h := x.r.Header.Clone()
-	for i, value := range h["Authorization"] {
-		// A comparison of whole words would miss a key in quotes or before a comma.
-		h["Authorization"][i] = strings.ReplaceAll(value, x.service.key, "***")
-	}
-	if x.r.Host != "" {
-		h["Host"] = []string{x.r.Host}
-	}
-	if x.r.TransferEncoding != nil {
-		h["Transfer-Encoding"] = x.r.TransferEncoding
-	}
-	var applied *faultParameters
-	if p := x.fault.faultParameters; p != (faultParameters{}) {
-		applied = &p
-	}
-	return &sentRequest{
-		Time:      timestamp{x.arrived},
-		Method:    x.r.Method,
-		URL:       x.r.RequestURI,
-		Operation: x.route.operation,
-		Headers:   headers(h),
-		Body:      string(x.body),
-		Fault:     applied,
-	}
-}
-
-func (x *exchange) record(a answer) {
-	e := &x.entry
-	if e.sentRequest == nil {
-		e.sentRequest = x.newSentRequest()
-	}
-	e.Status = a.status
-	e.Seconds = secondsSince(x.arrived)
-	e.AnswerHeaders = headers(x.w.Header())
-	e.Answer = string(a.body[:min(len(a.body), maxAnswer)])
-	e.Error = a.problem
-	x.world.journal.add(*e)
-}
-
-// logRequest logs a recorded request, or one that may change the service through
-// /__admin, on one line.
-func (x *exchange) logRequest(a answer) {
-	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
-		return // as by default, without the work below
-	}
-	mayChange := x.isAdmin() && x.r.Method != "GET" && x.r.Method != "HEAD"
-	if !x.isRecorded() && !mayChange {
-		return
-	}
-	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", a.status}
-	if a.problem != "" {
-		attrs = append(attrs, "error", a.problem)
-	}
-	if applied := x.fault.String(); applied != "" {
-		attrs = append(attrs, "fault", applied)
-	}
-	if x.entry.Ignored != nil {
-		attrs = append(attrs, "ignored", x.entry.Ignored)
-	}
-	if x.entry.Beyond != nil {
-		attrs = append(attrs, "beyond", x.entry.Beyond)
-	}
-	attrs = append(attrs, "client", x.r.RemoteAddr, "agent", x.r.UserAgent())
-	x.service.log.Info("request", attrs...)
-}
-
-// send sends the answer, or closes the connection.
-func (x *exchange) send(a answer) {
-	var body []byte
-	if a.status != 0 {
-		x.w.WriteHeader(a.status)
-		if x.r.Method != "HEAD" {
-			body = a.body
-		}
-	}
-	if a.sendBody != nil {
-		a.sendBody(x, body)
-	} else if body != nil {
-		x.w.Write(body)
-	}
-	if a.status == 0 {
-		panic(http.ErrAbortHandler) // closes the connection; net/http logs nothing
-	}
-}

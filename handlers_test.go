@@ -10,8 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,12 +20,10 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -41,9 +37,8 @@ import (
 //	s.do(t, "GET /v1/pets", "").want(t, 200, array(rex))
 //	s.do(t, "GET /v1/pets/9", "").wantError(t, 404, "not_found", "there is no pet 9")
 //
-// The arguments of do are the method and the target, the body, and headers. Helpers
-// of many tests are at the end of the file. The tests of the operations and of their
-// errors know what a pet is; the others send the pets below.
+// The arguments of do are the method and the target, the body, and headers. The tests of
+// the process start petstore with startProcess. The helpers are at the end of the file.
 
 // Rex and Ida, as they are added.
 const (
@@ -104,15 +99,12 @@ func TestListPets(t *testing.T) {
 		{"", numbers(1, 20, 1), "after=20"},
 		{"limit=1", numbers(1, 1, 1), "limit=1&after=1"},
 		{"limit=100", numbers(1, 100, 1), "limit=100&after=100"},
-		{"after=129", numbers(130, 149, 1), "after=149"},
 		{"after=130", numbers(131, 150, 1), ""},
-		{"after=150", nil, ""},
 		{"after=9223372036854775807", nil, ""},
 		{"after=-9223372036854775808&limit=2", numbers(1, 2, 1), "limit=2&after=2"},
 		{"status=sold", numbers(10, 150, 10), ""},
 		{"status=sold&limit=4&after=100", numbers(110, 140, 10), "limit=4&status=sold&after=140"},
 		{"status=sold&limit=5&after=100", numbers(110, 150, 10), ""},
-		{"status=pending", nil, ""},
 		{"status=available&limit=1", numbers(1, 1, 1), "limit=1&status=available&after=1"},
 		{"limit=%32&Limit=9&x=y", numbers(1, 2, 1), "limit=2&after=2"},
 	} {
@@ -217,9 +209,7 @@ func TestGetPet(t *testing.T) {
 		{"2", "", 404, "there is no pet 2"},
 		{"-0", "", 404, "there is no pet 0"},
 		{"-9223372036854775808", "", 404, "there is no pet -9223372036854775808"},
-		{"x", "", 400, "petId is 'x'; it must be an integer"},
-		{"01", "", 400, "petId is '01';"},
-		{"1%2F", "", 400, "petId is '1/';"},
+		{"01", "", 400, "petId is '01'; it must be an integer"},
 		{"9223372036854775808", "", 400, "from -9223372036854775808 to 9223372036854775807"},
 		{"1?%zz", "", 400, "%zz"},
 		{"1", "Prefer: code=418", 418, simulated},
@@ -228,7 +218,7 @@ func TestGetPet(t *testing.T) {
 		t.Run(tt.target+tt.header, func(t *testing.T) {
 			r := s.do(t, "GET /v1/pets/"+tt.target, "", tt.header)
 			equal(t, "status", r.status, tt.status)
-			equal(t, r.body+" has "+tt.answer, strings.Contains(r.body, tt.answer), true)
+			contains(t, "body", r.body, tt.answer)
 			r.wantHeader(t, "Deprecation", "@1795132800")
 			r.wantHeader(t, "Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")
 			r.wantHeader(t, "Link", `</v1/pets>; rel="successor-version"`)
@@ -266,7 +256,7 @@ func TestHead(t *testing.T) {
 // When clients add pets at the same time, each pet gets an id of its own, and the
 // lists are in order afterwards.
 func TestConcurrentCreates(t *testing.T) {
-	h := start(t).service.handler()
+	h := start(t).service
 	const clients, each = 8, 200
 	concurrently(clients, func(i int) {
 		for n := range each {
@@ -311,13 +301,11 @@ func TestKey(t *testing.T) {
 		{"bEARER   " + testKey, ""},
 
 		{"", "unauthorized"},
-		{"Bearer", "unauthorized"},
 		{testKey, "unauthorized"},
 		{"Basic " + testKey, "unauthorized"},
 		{"Bearer" + testKey, "unauthorized"},
 
 		{"Bearer " + testKey[1:], "invalid_token"},
-		{"Bearer " + testKey[:5], "invalid_token"},
 		{"Bearer " + testKey + "x", "invalid_token"},
 		{"Bearer " + strings.ToUpper(testKey), "invalid_token"},
 		{"Bearer " + testKey + ", Bearer " + testKey, "invalid_token"},
@@ -406,7 +394,9 @@ func TestCORS(t *testing.T) {
 			})
 		}
 	}
-	s.do(t, "GET /v1/pets", "").wantHeader(t, "Access-Control-Allow-Origin", "")
+	r := s.do(t, "GET /v1/pets", "")
+	r.wantHeader(t, "Access-Control-Allow-Origin", "")
+	r.wantHeader(t, "Vary", "Origin") // for caches
 
 	s.setFault(t, "code=503")
 	for _, target := range []string{"/v1/pets", "/v1/nothing/", "/x/../y", "/__admin/reset", "/healthz", "/"} {
@@ -435,9 +425,7 @@ func TestRefused(t *testing.T) {
 	for _, tt := range []struct{ request, body, message string }{
 		{list + "limit=0", "", "limit is '0'; it must be an integer from 1 to 100"},
 		{list + "limit=", "", "limit is '';"},
-		{list + "limit=5.0", "", "limit is '5.0';"},
 		{list + "limit=%2B5", "", "limit is '+5';"},
-		{list + "limit=05", "", "limit is '05';"},
 		{list + "limit=" + forty, "", "limit is '" + forty + "';"},
 		{list + "limit=" + forty + "x", "", "limit is '" + forty + "…';"},
 		{list + "limit=%ff", "", "limit is '\ufffd';"},
@@ -451,52 +439,42 @@ func TestRefused(t *testing.T) {
 
 		{create, "", `the body is empty; it must be a JSON object, such as {"name":"Rex","categoryId":7}`},
 		{create, " null ", "the body is null;"},
-		{create, "[]", "the body is [];"},
 		{create, `{"name":"a"`, "the body is not JSON: unexpected end of JSON input, at byte 11;"},
-		{create, newIda + "{}", fmt.Sprintf("at byte %d;", len(newIda)+1)},
 		{create, `{"name":"","categoryId":1,"x":"` + "\xff\"}", "UTF-8"},
 		{create, "{}", "name is missing; it must be a string"},
 		{create, `{"Name":"a","NAME":"a","categoryId":1}`, "name is missing;"},
 		{create, `{"name":5,"categoryId":1}`, "name is 5;"},
-		{create, `{"name":null,"categoryId":1}`, "name is null;"},
-		{create, `{"name":"a","categoryid":1}`, "categoryId is missing; it must be an integer"},
 		{create, `{"name":"a","categoryId":null}`, "categoryId is null;"},
-		{create, `{"name":"a","categoryId":"1"}`, `categoryId is "1";`},
 		{create, `{"name":"a","categoryId":5e0}`, `categoryId is 5e0;`},
 		{create, `{"name":"a","categoryId":9223372036854775808}`, "from -9223372036854775808 to"},
 		{create, `{"name":"a","categoryId":1,"status":"Sold"}`, `status is "Sold"; it must be available, pending or sold`},
-		{create, `{"name":"a","categoryId":1,"status":""}`, `status is "";`},
 		{create, `{"name":"a","categoryId":1,"status":null}`, "status is null;"},
-		{create, `{"name":"a","categoryId":1,"status":"null"}`, `status is "null";`},
 
 		// Of several errors, it is always the same one that is reported.
 		{list + "status=x&after=x&limit=x", "", "limit is 'x';"},
 		{list + "status=x&after=x", "", "after is 'x';"},
-		{list + "limit=x&status=sold&status=sold", "", "status is given 2 times"},
 		{list + "status=sold&status=sold&limit=1&limit=1", "", "limit is given 2 times"},
 		{create, `{"status":1,"categoryId":"x","name":1}`, "name is 1;"},
 
 		{fault, "", "code, delay or answer-delay must be given"},
 		{fault + "code=x", "", "code is 'x'; it must be a status from 400 to 599, ok, hangup, rst, "},
 		{fault + "code=503,,503", "", "code is '';"},
-		{fault + "code=503,%20lost", "", "code is ' lost';"},
 		{fault + "code=503,lost&times=2", "", "times cannot be given with a list"},
 		{fault + "code=lost,drip&retry-after=7", "", "retry-after needs a status"},
 		{fault + "delay=1&retry-after=7", "", "retry-after needs a status"},
+		{fault + "retry-after=7", "", "retry-after needs a status"},
 		{fault + "delay=x", "", "delay is 'x'; it must be a number of seconds from 0 to 30"},
-		{fault + "delay=NaN", "", "delay is 'NaN';"},
 		{fault + "delay=30.01", "", "delay is '30.01';"},
 		{fault + "delay=-0", "", "delay is '-0';"},
-		{fault + "delay=%2B5", "", "delay is '+5';"},
 		{fault + "delay=1_0", "", "delay is '1_0';"},
-		{fault + "delay=0x1p2", "", "delay is '0x1p2';"},
 		{fault + "delay=1e-05", "", "delay is '1e-05';"},
-		{fault + "delay=05", "", "delay is '05';"},
-		{fault + "delay=.5", "", "delay is '.5';"},
-		{fault + "delay=5.", "", "delay is '5.';"},
 		{fault + "answer-delay=", "", "answer-delay is '';"},
-		{fault + "code=503&retry-after=1.5", "", "retry-after is '1.5'; it must be an integer from 0 to 3600"},
-		{fault + "code=lost&retry-after=x", "", "retry-after is 'x';"},
+		{
+			fault + "code=503&retry-after=1.5", "",
+			"retry-after is '1.5'; it must be an integer from 0 to 3600, date: and such an integer, or none",
+		},
+		{fault + "code=503&retry-after=3601", "", "retry-after is '3601';"},
+		{fault + "code=503&retry-after=date:", "", "retry-after is 'date:';"},
 		{fault + "code=503&operation=reset", "", "operation is 'reset'; it must be listPets, createPet"},
 
 		// Under /__admin, an unknown parameter is refused, so that a GET in which -X PUT
@@ -508,16 +486,12 @@ func TestRefused(t *testing.T) {
 		{"GET /__admin/requests?total=x", "", "total is 'x';"},
 		{"GET /__admin/requests?waiting=-1", "", "waiting is '-1'; it must be an integer from 0 to"},
 		{"PUT /__admin/fault?code=503", "{}", "does not take a body"},
-		{"DELETE /__admin/requests", "{}", "does not take a body"},
 
 		{reset, " ", `the seed is empty; it must be a JSON array, such as [{"name":"Rex","categoryId":7}]`},
 		{reset, "null\n", "the seed is null;"},
-		{reset, "{}", "the seed is {};"},
 		{reset, "\xef\xbb\xbf[]", "the seed begins with a byte order mark"},
 		{reset, "\xff\xfe" + utf16, "the seed begins with a byte order mark"},
-		{reset, utf16, "is in UTF-16; save it as UTF-8"},
 		{reset, "\x00" + utf16, "is in UTF-16; save it as UTF-8"},
-		{reset, "[1", "the seed is not JSON: unexpected end of JSON input, at byte 2;"},
 		{reset, "[5]", "pet 1: the pet is 5; it must be a JSON object"},
 		{reset, array(newIda, `{"id":1}`), "pet 2: name is missing;"},
 		{reset, array(newIda, `{"name":"a","categoryId":1,"stauts":"sold"}`), "pet 2: a pet has no member 'stauts'"},
@@ -566,6 +540,8 @@ func TestNoSuchPath(t *testing.T) {
 		r.wantError(t, 404, "not_found", "; /__admin is beside /v1, and not below it")
 	}
 	s.wantFault(t, `{"code":"418","matched":0,"applied":0,"held":0}`)
+	s.do(t, "DELETE /__admin/fault", "")
+	s.do(t, "GET /v1/v1/pets", "").wantError(t, 404, "not_found", "; /v1 stands twice")
 }
 
 // A path without this method is a 405 with the methods that its routes have.
@@ -573,15 +549,15 @@ func TestNoSuchMethod(t *testing.T) {
 	s := start(t)
 	paths := map[string][]string{}
 	for _, rt := range routes() {
-		method, path, _ := strings.Cut(rt.pattern, " ")
-		path = strings.NewReplacer("{petId}", "1%2F2", "{$}", "").Replace(path)
-		paths[path] = append(paths[path], method)
-		if method == "GET" {
+		path := strings.NewReplacer("{petId}", "1%2F2", "{$}", "").Replace(rt.path)
+		paths[path] = append(paths[path], rt.method)
+		if rt.method == "GET" {
 			paths[path] = append(paths[path], "HEAD")
 		}
 	}
 	for path, methods := range paths {
-		allowed := strings.Join(sorted(methods), ", ")
+		slices.Sort(methods)
+		allowed := strings.Join(methods, ", ")
 		for _, method := range []string{"PATCH", "BREW", "get"} {
 			t.Run(method+" "+path, func(t *testing.T) {
 				r := s.do(t, method+" "+path+"?%zz", "{")
@@ -620,9 +596,7 @@ func TestErrorOrder(t *testing.T) {
 			s.setFault(t, "delay=0")
 			r := s.do(t, tt.request, tt.body, append(tt.headers, "Expect: 100-continue")...)
 			equal(t, "status", r.status, tt.status)
-			if !strings.Contains(r.body, tt.message) {
-				t.Errorf("got %s, want the message %s", r.body, tt.message)
-			}
+			contains(t, "body", r.body, tt.message)
 			s.wantFault(t, fmt.Sprintf(`{"delay":"0","matched":%d,"applied":%[1]d,"held":0}`, tt.applied))
 		})
 	}
@@ -633,18 +607,18 @@ func TestErrorOrder(t *testing.T) {
 func TestBug(t *testing.T) {
 	secret := errors.New("open /secret: permission denied")
 	logged := map[string]string{"error": `"`, "panic": `\\ngoroutine .*handlers_test.go`} // with the stack
-	for name, do := range map[string]func(*exchange) (answer, error){
+	for name, perform := range map[string]func(*exchange) (answer, error){
 		"error": func(*exchange) (answer, error) { return jsonAnswer(201, []byte("1")), secret },
 		"panic": func(*exchange) (answer, error) { panic(secret) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startWith(t, seedOf(t), func(s *server, srv *http.Server) {
-				s.service.routes = append(s.service.routes, route{pattern: "GET /v1/pets/added", do: do})
-				srv.Handler = s.service.handler()
-			})
+			s := start(t)
+			s.service.addRoute(route{method: "GET", path: "/v1/pets/added", perform: perform})
 			r := s.do(t, "GET /v1/pets/added", "")
 			r.wantError(t, 500, "internal_server_error", "the service has a bug")
-			equal(t, "the answer has the secret", strings.Contains(r.body, "secret"), false)
+			if strings.Contains(r.body, "secret") {
+				t.Errorf("got %s, want no details", r.body)
+			}
 			equal(t, "the error in the journal", s.journal(t, 1)[0].Error, r.message())
 			matches(t, "the log", s.log.take(), `^.* level=ERROR .*`+secret.Error()+logged[name]+`.* url=/v1/pets/added\n$`)
 			s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
@@ -656,32 +630,18 @@ func TestBug(t *testing.T) {
 // store refuses creates, and still answers everything else. A create that is
 // refused uses no id.
 func TestFullStore(t *testing.T) {
-	seed := seedOf(t, newRex)
+	s := start(t, newRex)
+	seed := s.service.seed
 	equal(t, "the size of Rex", seed.size, int64(len(rex))+128)
 	seed.size = 256<<20 - int64(len(ida)) - 128
-	s := startWith(t, seed, func(*server, *http.Server) {})
 	oneByteMore := strings.Replace(newIda, "Ida", "Ida+", 1)
 	for range 2 { // a reset restores the size, too
+		s.reset(t, "")
 		s.do(t, "POST /v1/pets", oneByteMore).wantError(t, 507, "insufficient_storage", "268435456 bytes")
 		s.do(t, "POST /v1/pets", newIda).want(t, 201, ida)
 		s.do(t, "POST /v1/pets", newIda).wantError(t, 507, "insufficient_storage", "")
 		s.do(t, "GET /v1/pets?status=sold", "").want(t, 200, array(rex))
-		s.reset(t, "")
 	}
-}
-
-// Petstore sets how often garbage is collected, unless its environment does.
-func TestGarbageCollection(t *testing.T) {
-	percent := debug.SetGCPercent(123)
-	defer debug.SetGCPercent(percent)
-	limit := debug.SetMemoryLimit(math.MaxInt64)
-	defer debug.SetMemoryLimit(limit)
-	command{key: testKey, env: map[string]string{"GOGC": "123", "GOMEMLIMIT": "off"}}.start(t)
-	equal(t, "the percentage of the environment", debug.SetGCPercent(123), 123)
-	equal(t, "the memory limit of the environment", debug.SetMemoryLimit(-1), math.MaxInt64)
-	program(t)
-	equal(t, "the percentage", debug.SetGCPercent(123), 400)
-	equal(t, "the memory limit", debug.SetMemoryLimit(-1), 456<<20)
 }
 
 // Faults for one request.
@@ -692,76 +652,73 @@ func TestFaultCodes(t *testing.T) {
 	const create, refused, head = "POST " + newIda, "POST []", "HEAD "
 	list, added := array(rex)+"\n", ida+"\n"
 	bad := start(t).do(t, "POST /v1/pets", "[]").body
-	tested := map[string]bool{}
 	for _, tt := range []struct {
 		code, send string // the request: a method and a body
 		status     int    // 0 if there is no answer
 		body       string // the part of it that comes
 		answer     string // in the journal
 		err        error  // of the connection
+		problem    string // the beginning of the error in the journal
 	}{
-		{"418", create, 418, teapot, teapot, nil},
-		{"ok", create, 201, added, added, nil},
-		{"hangup", create, 0, "", "", io.EOF},
-		{"rst", create, 0, "", "", syscall.ECONNRESET},
-		{"lost", create, 0, "", added, io.EOF},
-		{"truncate", create, 201, half(added), added, io.ErrUnexpectedEOF},
-		{"stall", create, 201, half(added), added, io.ErrUnexpectedEOF},
-		{"drip", create, 201, added, added, nil},
-		{"html", create, 502, gatewayPage, gatewayPage, nil},
+		{"418", create, 418, teapot, teapot, nil, simulated},
+		{"ok", create, 201, added, added, nil, ""},
+		{"hangup", create, 0, "", "", io.EOF, ""},
+		{"rst", create, 0, "", "", syscall.ECONNRESET, ""},
+		{"lost", create, 0, "", added, io.EOF, ""},
+		{"truncate", create, 201, half(added), added, io.ErrUnexpectedEOF, ""},
+		{"stall", create, 201, half(added), added, io.ErrUnexpectedEOF, ""},
+		{"drip", create, 201, added, added, nil, ""},
+		{"malformed", create, 201, half(added), half(added), nil, ""},
+		{"html", create, 502, gatewayPage, gatewayPage, nil, ""},
 
-		{"lost", refused, 0, "", bad, io.EOF},
-		{"truncate", refused, 400, half(bad), bad, io.ErrUnexpectedEOF},
-		{"html", refused, 502, gatewayPage, gatewayPage, nil},
+		{"lost", refused, 0, "", bad, io.EOF, "the body is []"},
+		{"truncate", refused, 400, half(bad), bad, io.ErrUnexpectedEOF, "the body is []"},
+		{"malformed", refused, 400, half(bad), half(bad), nil, "the body is []"},
+		{"html", refused, 502, gatewayPage, gatewayPage, nil, "the body is []"},
 
-		{"418", head, 418, "", teapot, nil},
-		{"rst", head, 0, "", "", syscall.ECONNRESET},
-		{"truncate", head, 0, "", list, io.EOF},
-		{"stall", head, 0, "", list, io.EOF},
-		{"drip", head, 200, "", list, nil},
-		{"html", head, 502, "", gatewayPage, nil},
+		{"418", head, 418, "", teapot, nil, simulated},
+		{"rst", head, 0, "", "", syscall.ECONNRESET, ""},
+		{"truncate", head, 0, "", list, io.EOF, ""},
+		{"stall", head, 0, "", list, io.EOF, ""},
+		{"drip", head, 200, "", list, nil, ""},
+		{"malformed", head, 200, "", half(list), nil, ""},
+		{"html", head, 502, "", gatewayPage, nil, ""},
 	} {
-		tested[tt.code] = true
 		performed := tt.code != "418" && tt.code != "hangup" && tt.code != "rst"
-		problem := "" // a part of the error in the journal
-		if tt.code == "418" {
-			problem = simulated
-		} else if tt.send == refused {
-			problem = "the body is []"
-		}
 		for source, prefer := range map[string]string{"standing": "", "Prefer": "code=" + tt.code} {
-			ok := t.Run(tt.code+" "+tt.send+"/"+source, func(t *testing.T) {
-				s := start(t, newRex)
+			t.Run(tt.code+" "+tt.send+"/"+source, func(t *testing.T) {
+				s := startWith(t, shortWaits, newRex)
 				if prefer == "" {
 					s.setFault(t, "code="+tt.code)
 				}
 				method, body, _ := strings.Cut(tt.send, " ")
-				p := s.send(t, method+" /v1/pets", body, "Prefer: "+prefer)
-				e := s.journal(t, 1)[0]
-				equal(t, "Ida was added", s.has(t, ida), performed && tt.send == create)
-				s.reset(t, "") // ends a stall and a drip
-				r := p.wait()
+				r := s.send(t, method+" /v1/pets", body, "Prefer: "+prefer).wait()
 				equal(t, "status", r.status, tt.status)
 				equal(t, "body", r.body, tt.body)
 				if !errors.Is(r.err, tt.err) {
 					t.Errorf("error: got %v, want %v", r.err, tt.err)
 				}
+				equal(t, "Ida was added", s.has(t, ida), performed && tt.send == create)
+
+				entries, _, _ := s.readJournal(t, "") // without a wait: it was recorded before
+				if len(entries) != 1 {
+					t.Fatalf("the journal: got %+v, want one entry", entries)
+				}
+				e := entries[0]
 				equal(t, "status in the journal", e.Status, tt.status)
 				equal(t, "answer in the journal", e.Answer, tt.answer)
 				equal(t, "fault in the journal", e.Fault, map[string]string{"code": tt.code})
 				equal(t, "Preference-Applied in the journal", e.AnswerHeaders["Preference-Applied"], prefer)
-				if !strings.HasPrefix(e.Error, problem) || (problem == "") != (e.Error == "") {
-					t.Errorf("error in the journal: got %q, want %q", e.Error, problem)
+				if !strings.HasPrefix(e.Error, tt.problem) || (tt.problem == "") != (e.Error == "") {
+					t.Errorf("error in the journal: got %q, want %q", e.Error, tt.problem)
 				}
 			})
-			if !ok {
-				return // the others are likely to wait for long
-			}
 		}
 	}
 	html := start(t).do(t, "GET /v1/pets", "", "Prefer: code=html")
 	html.wantHeader(t, "Content-Type", "text/html")
-	equal(t, "the codes of this test", keys(tested), sorted(append(faultWords(), "418")))
+	malformed := start(t).do(t, "GET /v1/pets", "", "Prefer: code=malformed")
+	malformed.wantHeader(t, "Content-Type", "application/json")
 }
 
 // A simulated Error is like a real one, but without the header Allow. Its Retry-After is
@@ -782,6 +739,7 @@ func TestSimulatedErrors(t *testing.T) {
 		{"code=503", 503, "service_unavailable", "1", ""},
 		{"code=599", 599, "status_599", "", ""},
 		{"code=429, retry-after=0", 429, "too_many_requests", "0", ""},
+		{"code=503, retry-after=none", 503, "service_unavailable", "", ""},
 		{"code=401, retry-after=2", 401, "invalid_token", "2", `Bearer realm="petstore", error="invalid_token"`},
 		{"code=500, retry-after=3600", 500, "internal_server_error", "3600", ""},
 	} {
@@ -799,6 +757,24 @@ func TestSimulatedErrors(t *testing.T) {
 	}
 }
 
+// Retry-After can be a date. It counts from the moment when the answer is sent, and is
+// rounded up to a second.
+func TestRetryAfterDate(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.do(t, "PUT /__admin/fault?code=503,lost&retry-after=date:5&answer-delay=1.1", "").want(t, 200,
+		`{"code":"503,lost","answer-delay":"1.1","retry-after":"date:5","times":2,"matched":0,"applied":0,"held":0}`)
+	least := time.Now().Add(6100 * time.Millisecond)
+	r := s.do(t, "GET /v1/pets", "")
+	most := time.Now().Add(6 * time.Second)
+	date, err := http.ParseTime(r.header.Get("Retry-After"))
+	if err != nil || date.Before(least) || date.After(most) {
+		t.Errorf("got Retry-After: %q, want a date from %v to %v", r.header.Get("Retry-After"), least.UTC(), most.UTC())
+	}
+	equal(t, "the parameter in the journal", s.journal(t, 1)[0].Fault["retry-after"], "date:5")
+	s.do(t, "GET /v1/pets", "", "Prefer: code=429, retry-after=date:00").wantError(t, 400, "invalid_parameter", "'date:00'")
+}
+
 // Commas and semicolons separate preferences, the first of a name counts, and those
 // with other names are ignored. Preference-Applied says what was read.
 func TestPrefer(t *testing.T) {
@@ -811,13 +787,12 @@ func TestPrefer(t *testing.T) {
 		{"code=418,lost", "code=418"},
 		{`code="418,500"`, "code=418"},
 		{
-			"answer-delay=0.0;delay=0.010;retry-after=0;code=418",
+			"answer-delay=0.0;delay=0.010;retry-after=-0;code=418",
 			"code=418, delay=0.01, answer-delay=0, retry-after=0",
 		},
+		{"code=418, retry-after=date:7", "code=418, retry-after=date:7"},
 		{"answer-delay=0.00001", "answer-delay=0.00001"},
-		{"delay=0, retry-after=5", "delay=0"},
 		{"wait=x, respond-async, skip=x, operation=x, times=x", ""},
-		{"retry-after=x", ""},
 	} {
 		t.Run(tt.prefer, func(t *testing.T) {
 			lines := strings.Split("Prefer: wait=1\nPrefer: "+tt.prefer, "\n")
@@ -828,6 +803,17 @@ func TestPrefer(t *testing.T) {
 			} else {
 				r.want(t, 200, "[]")
 			}
+		})
+	}
+	for prefer, message := range map[string]string{
+		"code=503,, retry-after=x":     "retry-after is 'x'; it must be an integer from 0 to 3600",
+		"delay=0, retry-after=5":       "retry-after needs a status",
+		"code=lost, retry-after=5":     "retry-after needs a status",
+		"retry-after=none, code=drip;": "retry-after needs a status",
+		"retry-after=5":                "retry-after needs a status",
+	} {
+		t.Run(prefer, func(t *testing.T) {
+			s.do(t, "GET /v1/pets", "", "Prefer: "+prefer).wantError(t, 400, "invalid_parameter", message)
 		})
 	}
 
@@ -860,120 +846,181 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// A drip sends ten pieces of about the same length, one a second, or one for each byte
-// of a shorter body. The half of a stall is sent at once, and nothing more.
+// A drip sends ten pieces of about the same length, with a pause between them, or one
+// for each byte of a shorter body. A stall sends its half before it waits.
 func TestPieces(t *testing.T) {
-	t.Parallel()
-	t.Run("stall over HTTP", func(t *testing.T) { // which sends its half before it waits
-		t.Parallel()
-		want := half(array(rex) + "\n")
-		c := start(t, newRex).sendRaw(t, "GET /v1/pets", "Prefer: code=stall")
+	const pause = 5 * time.Millisecond
+	for pets, want := range map[string]int{"[]": 3, array(rex): 10} {
+		s := startWith(t, func(s *service) { s.times.drip = pause })
+		s.reset(t, pets)
+		w := &pieceRecorder{ResponseRecorder: httptest.NewRecorder()}
+		r := newRequest("GET", "/v1/pets", "")
+		r.Header.Set("Prefer", "code=drip")
+		begin := time.Now()
+		s.service.ServeHTTP(w, r)
+		if took := time.Since(begin); took < time.Duration(want-1)*pause {
+			t.Errorf("%d pieces took %v, want pauses of %v", want, took, pause)
+		}
+		w.Flush() // as net/http does with the last piece
+		equal(t, "the number of pieces", len(w.pieces), want)
+		equal(t, "what is sent", strings.Join(w.pieces, ""), pets+"\n")
+		for i, piece := range w.pieces {
+			if least := len(pets+"\n") / want; len(piece) < least || len(piece) > least+1 {
+				t.Errorf("piece %d: got %q, want %d bytes or one more", i+1, piece, least)
+			}
+		}
+	}
+
+	s := startWith(t, func(s *service) { s.times.drip = time.Hour })
+	for _, code := range []string{"drip", "stall"} {
+		c := s.sendRaw(t, "GET /v1/pets", "Prefer: code="+code)
 		resp, err := http.ReadResponse(c.in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := make([]byte, len(want))
+		got := make([]byte, 1)
 		io.ReadFull(resp.Body, got)
-		equal(t, "the half that comes at once", string(got), want)
-	})
-	t.Run("drip over HTTP", func(t *testing.T) {
-		t.Parallel()
-		s := start(t)
-		s.setFault(t, "code=drip")
-		c := s.sendRaw(t, "GET /v1/pets", "X: y") // which stays open
-		c.read().want(t, 200, "[]")
-		s.wantFault(t, `{"code":"drip","matched":1,"applied":1,"held":0}`)
-	})
-	for name, tt := range map[string]struct {
-		method, code string
-		pets         []string
-		sent         string
-		pieces       int
-		leave        bool // after the first piece
-	}{
-		"drip of no pets":     {"GET", "drip", nil, "[]\n", 3, false},
-		"drip of one pet":     {"GET", "drip", []string{newRex}, array(rex) + "\n", 10, false},
-		"drip without a body": {"HEAD", "drip", []string{newRex}, "", 0, false},
-		"drip that is left":   {"GET", "drip", nil, "[", 1, true},
-		"stall":               {"GET", "stall", []string{newRex}, half(array(rex) + "\n"), 1, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ctx, leave := context.WithCancel(context.Background())
-			defer leave()
-			w := &pieceRecorder{ResponseRecorder: httptest.NewRecorder()}
-			if tt.leave {
-				w.leave = leave
-			}
-			r := newRequest(tt.method, "/v1/pets", "").WithContext(ctx)
-			r.Header.Set("Prefer", "code="+tt.code)
-			start(t, tt.pets...).service.handler().ServeHTTP(w, r)
-			equal(t, "the number of pieces", len(w.pieces), tt.pieces)
-			equal(t, "the pieces", strings.Join(w.pieces, ""), tt.sent)
-			equal(t, "all that is sent", w.Body.String(), tt.sent)
-			for i, piece := range w.pieces {
-				if least := len(tt.sent) / tt.pieces; len(piece) < least || len(piece) > least+1 {
-					t.Errorf("piece %d: got %q, want %d bytes or one more", i+1, piece, least)
-				}
-				if i > 0 && w.times[i].Sub(w.times[i-1]) < time.Second {
-					t.Errorf("the pause before piece %d: got %v, want a second or more", i+1, w.times[i].Sub(w.times[i-1]))
-				}
-			}
-		})
+		equal(t, "what comes at once of a "+code, string(got), half("[]\n"))
+		_, waiting, _ := s.readJournal(t, "")
+		equal(t, "the number of requests that wait", len(waiting), 1)
+		s.reset(t, "")
 	}
+
+	// The connection stays open after a drip.
+	s = startWith(t, shortWaits)
+	c := s.sendRaw(t, "GET /v1/pets", "Prefer: code=drip")
+	c.read().want(t, 200, "[]")
+	c.write("GET /healthz HTTP/1.1\nHost: petstore\n\n")
+	c.read().want(t, 200, `{"status":"ok"}`)
 }
 
-// pieceRecorder records what is sent at once, and when.
+// pieceRecorder records what is sent at once.
 type pieceRecorder struct {
 	*httptest.ResponseRecorder
 	pieces []string
-	times  []time.Time
-	leave  func() // called after each piece, unless it is nil
 }
 
 func (w *pieceRecorder) Flush() {
 	sent := len(strings.Join(w.pieces, ""))
 	w.pieces = append(w.pieces, w.Body.String()[sent:])
-	w.times = append(w.times, time.Now())
-	if w.leave != nil {
-		w.leave()
+}
+
+// On a connection that it has used before, a browser would repeat a request that gets no
+// answer, so a connection with a browser is closed after each answer. Those of the page
+// and of other clients stay open.
+func TestConnectionOfBrowser(t *testing.T) {
+	s := start(t)
+	const browser = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+	for request, closes := range map[string]bool{
+		"GET /v1/pets\n" + browser:                        true,
+		"GET /v1/pets\n" + browser + "\nAuthorization: x": true,
+		"GET /v1/pets\n" + browser + "\nPrefer: code=503": true,
+		"OPTIONS /v1/pets\n" + browser:                    true,
+		"GET /nothing\n" + browser:                        true,
+		"GET /healthz\n" + browser:                        true,
+		"GET /v1/pets\nUser-Agent: curl/8.5.0":            false,
+		"GET /v1/pets\nSec-Fetch-Site: same-origin":       false,
+		"GET /v1/pets\nUser-Agent: x Mozilla/5.0":         false,
+		"GET /v1/pets\n" + browser + "\n" + observer:      false,
+		"GET /__admin/fault\n" + browser:                  false,
+		"OPTIONS /__admin/fault\n" + browser:              false,
+		"GET /\n" + browser:                               false,
+		"GET /page.js\n" + browser:                        false,
+		"GET /favicon.ico\n" + browser:                    false,
+	} {
+		t.Run(request, func(t *testing.T) {
+			request, header, _ := strings.Cut(request, "\n")
+			c := s.sendRaw(t, request, header)
+			c.read()
+			c.write("GET /healthz HTTP/1.1\nHost: petstore\n\n")
+			equal(t, "the status of the next request on the connection", c.read().status == 200, !closes)
+		})
 	}
 }
 
-// A client that leaves during a delay has added no pet. One that leaves during an
-// answer-delay, a stall or a drip has added one, and the wait ends.
-func TestClientLeaves(t *testing.T) {
+// What ends a wait: the end of the standing fault, if it is one of that; a reset; a stop;
+// and that the client leaves. Until then, the request is listed as waiting and is counted
+// as held, and it is not recorded.
+func TestWaitEnds(t *testing.T) {
+	ends := map[string]func(*testing.T, *server, pending){
+		"delete": func(t *testing.T, s *server, _ pending) {
+			s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
+			s.wantFault(t, "{}")
+		},
+		"put":   func(t *testing.T, s *server, _ pending) { s.setFault(t, "code=503") },
+		"reset": func(t *testing.T, s *server, _ pending) { s.reset(t, "") },
+		"stop":  func(_ *testing.T, s *server, _ pending) { s.stop() },
+		"leave": func(_ *testing.T, _ *server, p pending) { p.leave() },
+	}
+	const noAnswer, noWholeAnswer = "the client left before its answer", "the client left before the end of its answer"
 	for _, tt := range []struct {
-		fault  string
-		answer string // in the journal
-		status int    // in the journal
+		fault   string // standing, or else a preference
+		adds    bool   // whether Ida is added before the wait ends
+		status  int    // of the answer after a release
+		body    string
+		left    int    // the status in the journal if the client leaves
+		problem string // the error in the journal then
 	}{
-		{"delay=30", "", 0},
-		{"answer-delay=30", rex + "\n", 0},
-		{"code=stall", rex + "\n", 201},
-		{"code=drip", rex + "\n", 201},
+		{"delay=30", false, 201, ida + "\n", 0, noAnswer},
+		{"delay=30&code=418", false, 418, teapot, 0, noAnswer},
+		{"answer-delay=30", true, 201, ida + "\n", 0, noAnswer},
+		{"answer-delay=30&code=lost", true, 0, "", 0, noAnswer},
+		{"delay=30&answer-delay=30", false, 201, ida + "\n", 0, noAnswer},
+		{"code=drip", true, 201, ida + "\n", 201, noWholeAnswer},
+		{"code=stall", true, 201, half(ida + "\n"), 201, noWholeAnswer},
+		{"Prefer: delay=30", false, 201, ida + "\n", 0, noAnswer},
+		{"Prefer: answer-delay=30", true, 201, ida + "\n", 0, noAnswer},
+		{"Prefer: code=drip", true, 201, ida + "\n", 201, noWholeAnswer},
+		{"Prefer: code=stall", true, 201, half(ida + "\n"), 201, noWholeAnswer},
 	} {
-		t.Run(tt.fault, func(t *testing.T) {
-			s := start(t)
-			s.setFault(t, tt.fault)
-			begin := time.Now()
-			p := s.send(t, "POST /v1/pets", newRex)
-			s.waitHeld(t, 1)
-			p.leave()
-			e := s.journal(t, 1)[0]
-			s.waitHeld(t, 0)
-			endsEarly(t, begin)
-			matches(t, "the fault", s.do(t, "GET /__admin/fault", "").body, `"matched":1,"applied":1,`)
-			equal(t, "status in the journal", e.Status, tt.status)
-			equal(t, "body in the journal", e.Body, newRex)
-			equal(t, "answer in the journal", e.Answer, tt.answer)
-			equal(t, "the pet was added", s.has(t, rex), tt.answer != "")
-			problem := ""
-			if tt.status == 0 {
-				problem = "the client left before its answer"
+		prefers := strings.HasPrefix(tt.fault, "Prefer: ")
+		for end, act := range ends {
+			if prefers && (end == "delete" || end == "put") {
+				continue // which end the standing fault only
 			}
-			equal(t, "error in the journal", e.Error, problem)
-		})
+			t.Run(tt.fault+"/"+end, func(t *testing.T) {
+				s := startWith(t, func(s *service) { s.times.drip = time.Hour }, newRex)
+				header := tt.fault
+				if !prefers {
+					header = ""
+					s.setFault(t, tt.fault)
+				}
+				p := s.send(t, "POST /v1/pets", newIda, header)
+				s.waitWaiting(t, "POST /v1/pets createPet")
+				s.wantJournal(t)
+				if !prefers {
+					contains(t, "the fault", s.do(t, "GET /__admin/fault", "").body, `"matched":1,"applied":1,"held":1}`)
+				}
+				if tt.adds { // with Prefer, perhaps not yet
+					eventually(t, "Ida to be added", func() bool { return s.has(t, ida) })
+				} else {
+					equal(t, "Ida is added before the wait ends", s.has(t, ida), false)
+				}
+				act(t, s, p)
+				if end == "leave" {
+					e := s.journal(t, 1)[0]
+					s.waitWaiting(t)
+					if !prefers {
+						contains(t, "the fault", s.do(t, "GET /__admin/fault", "").body, `"matched":1,"applied":1,"held":0}`)
+					}
+					equal(t, "status in the journal", e.Status, tt.left)
+					equal(t, "error in the journal", e.Error, tt.problem)
+					equal(t, "body in the journal", e.Body, newIda)
+					equal(t, "Ida was made", e.Answer == ida+"\n", tt.adds)
+					equal(t, "Ida was added", s.has(t, ida), tt.adds)
+					return
+				}
+				r := p.wait()
+				equal(t, "status", r.status, tt.status)
+				equal(t, "body", r.body, tt.body)
+				if end == "delete" || end == "put" {
+					e := s.journal(t, 1)[0]
+					s.waitWaiting(t)
+					equal(t, "status in the journal", e.Status, tt.status)
+					equal(t, "the client left", strings.HasPrefix(e.Error, noAnswer), false)
+				}
+			})
+		}
 	}
 }
 
@@ -983,13 +1030,11 @@ func TestClientLeaves(t *testing.T) {
 // them. The journal has the operation of a request. A HEAD is one for GET.
 func TestFaultOperation(t *testing.T) {
 	s := start(t)
-	tested := map[string]bool{"": true}
 	for request, want := range map[string]string{
 		"GET /v1/pets": "listPets", "HEAD /v1/pets?limit=x": "listPets", "POST /v1/%70ets": "createPet",
 		"GET /v1/pets/x": "getPet", "HEAD /v1/pets/1": "getPet",
 		"GET /v1/store/orders": "", "BREW /v1/pets": "", "GET /v1/pets/": "", "GET /v1/nothing": "",
 	} {
-		tested[want] = true
 		for _, operation := range s.service.faultOperations() {
 			t.Run(request+" "+operation, func(t *testing.T) {
 				s.reset(t, "")
@@ -1008,7 +1053,6 @@ func TestFaultOperation(t *testing.T) {
 			})
 		}
 	}
-	equal(t, "the operations of this test", keys(tested), sorted(append(s.service.faultOperations(), "")))
 }
 
 // A list of codes is applied in order, each code once. The journal shows which
@@ -1048,7 +1092,7 @@ func TestFaultList(t *testing.T) {
 // time. The counts of skip and times are exact, too.
 func TestConcurrentFaults(t *testing.T) {
 	const clients, each = 8, 500
-	h := start(t).service.handler()
+	h := start(t).service
 	for query, want := range map[string]map[int]int{ // number of answers by status
 		"code=503,404,429,404&skip=20": {200: clients*each - 4, 404: 2, 429: 1, 503: 1},
 		"code=503&skip=300&times=400":  {200: clients*each - 400, 503: 400},
@@ -1066,105 +1110,9 @@ func TestConcurrentFaults(t *testing.T) {
 				}
 			})
 			equal(t, "answers by status", got, want)
-			matches(t, "the fault", call(h, "GET", "/__admin/fault", "").Body.String(),
+			contains(t, "the fault", call(h, "GET", "/__admin/fault", "").Body.String(),
 				fmt.Sprintf(`"matched":%d,"applied":%d,"held":0`, clients*each, clients*each-want[200]))
 		})
-	}
-
-	// No request comes between a check of times and its count.
-	for range 100 {
-		f := &standingFault{faults: []fault{{}}, state: standingFaultState{Times: 20_000}}
-		concurrently(clients, func(int) {
-			for range 5000 {
-				f.next("")
-			}
-		})
-		equal(t, "applied", f.snapshot().Applied, 20_000)
-	}
-
-	// Each fault and each world ends once: to end one twice would be a panic.
-	w := newWorld(newStore())
-	concurrently(clients, func(int) {
-		for range 200 * each {
-			w.setStanding(&standingFault{ended: make(chan struct{})})
-		}
-		for range 2 * each {
-			if w := call(h, "POST", "/__admin/reset", ""); w.Code != 204 {
-				t.Errorf("reset: got %d %s", w.Code, w.Body)
-				return
-			}
-		}
-	})
-}
-
-// When the standing fault is deleted, replaced or reset, or when the service
-// stops, the requests that it holds go on at once. A reset and a stop end the waits
-// of Prefer, too. A request is recorded before its answer is sent.
-func TestRelease(t *testing.T) {
-	ends := map[string]func(*testing.T, *server){
-		"delete": func(t *testing.T, s *server) {
-			s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
-			s.wantFault(t, "{}")
-		},
-		"put":   func(t *testing.T, s *server) { s.setFault(t, "code=503") },
-		"reset": func(t *testing.T, s *server) { s.reset(t, "") },
-		"stop":  func(t *testing.T, s *server) { s.stop() },
-	}
-	for _, tt := range []struct {
-		fault  string // standing, or else a preference
-		before bool   // whether the operation is performed before the release
-		status int
-		body   string
-	}{
-		{"delay=30", false, 201, ida + "\n"},
-		{"delay=30&code=418", false, 418, teapot},
-		{"answer-delay=30", true, 201, ida + "\n"},
-		{"answer-delay=30&code=lost", true, 0, ""},
-		{"delay=30&answer-delay=30", false, 201, ida + "\n"},
-		{"code=drip", true, 201, ida + "\n"},
-		{"code=stall", true, 201, half(ida + "\n")},
-		{"Prefer: delay=30", false, 201, ida + "\n"},
-		{"Prefer: answer-delay=30", true, 201, ida + "\n"},
-		{"Prefer: code=drip", true, 201, ida + "\n"},
-		{"Prefer: code=stall", true, 201, half(ida + "\n")},
-	} {
-		prefers := strings.HasPrefix(tt.fault, "Prefer: ")
-		for end, release := range ends {
-			if prefers && (end == "delete" || end == "put") {
-				continue // which end the standing fault only
-			}
-			ok := t.Run(tt.fault+"/"+end, func(t *testing.T) {
-				s := start(t, newRex)
-				begin := time.Now()
-				var p pending
-				if prefers {
-					p = s.send(t, "POST /v1/pets", newIda, tt.fault)
-				} else {
-					s.setFault(t, tt.fault)
-					p = s.send(t, "POST /v1/pets", newIda)
-					s.waitHeld(t, 1)
-				}
-				if strings.Contains(tt.fault, "delay") {
-					s.waitWaiting(t, "POST /v1/pets createPet")
-					s.wantJournal(t)
-				} else {
-					s.journal(t, 1)
-				}
-				if tt.before { // with Prefer: answer-delay, perhaps not yet
-					eventually(t, "Ida to be added", func() bool { return s.has(t, ida) })
-				} else {
-					equal(t, "Ida is added before the release", s.has(t, ida), false)
-				}
-				release(t, s)
-				r := p.wait()
-				endsEarly(t, begin)
-				equal(t, "status", r.status, tt.status)
-				equal(t, "body", r.body, tt.body)
-			})
-			if !ok {
-				return // the others are likely to wait for long
-			}
-		}
 	}
 }
 
@@ -1172,11 +1120,13 @@ func TestRelease(t *testing.T) {
 // key, and with the seconds so far. It leaves the list when it is recorded.
 func TestWaiting(t *testing.T) {
 	s := start(t)
+	s.setFault(t, "code=503")
 	held := s.send(t, "POST /v1/pets?x", newRex, "Prefer: delay=30.00", "X: y")
 	w := s.waitWaiting(t, "POST /v1/pets?x createPet")[0]
 	equal(t, "fault", w.Fault, map[string]string{"delay": "30"})
 	equal(t, "body", w.Body, newRex)
 	equal(t, "the key", w.Headers["Authorization"], "Bearer ***")
+	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"held":0}`) // it holds nothing
 	eventually(t, "the seconds so far to grow", func() bool {
 		_, later, _ := s.readJournal(t, "")
 		return len(later) == 1 && later[0].Seconds > w.Seconds
@@ -1184,7 +1134,7 @@ func TestWaiting(t *testing.T) {
 
 	// DELETE keeps the list, in the order of arrival. A client that leaves is recorded.
 	want := []string{"POST /v1/pets?x createPet"}
-	for n := range 7 {
+	for n := range 5 {
 		s.send(t, fmt.Sprint("GET /v1/pets?n=", n), "", "Prefer: delay=30")
 		want = append(want, fmt.Sprintf("GET /v1/pets?n=%d listPets", n))
 		s.waitWaiting(t, want...)
@@ -1221,12 +1171,12 @@ func TestJournalFormat(t *testing.T) {
 		`"Transfer-Encoding":"chunked","X-A":"1, 2, 3, "},`+
 		`"body":"<ü>\ufffd\r\n\u0000","fault":{"delay":"0"},"status":400,"seconds":,`+
 		`"answerHeaders":{"Content-Length":"`+first.header.Get("Content-Length")+`",`+
-		`"Content-Type":"application/json","Preference-Applied":"delay=0"},`+
+		`"Content-Type":"application/json","Preference-Applied":"delay=0","Vary":"Origin"},`+
 		`"answer":`+jsonText(first.body)+`,"error":`+jsonText(first.message())+`,"ignored":["y"]},
 {"id":2,"time":,"method":"POST","url":"/v1/pets?y&x","operation":"createPet","headers":{"Content-Length":"2"},`+
 		`"body":"{}","status":401,"seconds":,`+
 		`"answerHeaders":{"Content-Length":"`+second.header.Get("Content-Length")+`",`+
-		`"Content-Type":"application/json","Www-Authenticate":"Bearer realm=\"petstore\""},`+
+		`"Content-Type":"application/json","Vary":"Origin","Www-Authenticate":"Bearer realm=\"petstore\""},`+
 		`"answer":`+jsonText(second.body)+`,"error":`+jsonText(second.message())+`}
 ],"waiting":[],"meta":{"total":2,"first":1,"since":}}
 `)
@@ -1247,8 +1197,9 @@ func TestJournalIDs(t *testing.T) {
 			begin := time.Now()
 			s.do(t, request, "").want(t, 204, "")
 			_, _, meta := s.readJournal(t, "")
-			equal(t, "since is then", meta.Since.After(begin) && meta.Since.Before(time.Now()), true)
-			equal(t, "the time zone of since", meta.Since.Location(), time.UTC)
+			if meta.Since.Before(begin) || meta.Since.After(time.Now()) || meta.Since.Location() != time.UTC {
+				t.Errorf("since: got %v, want the time of the request, after %v, in UTC", meta.Since, begin)
+			}
 			for range 4 {
 				s.do(t, "GET /v1/pets", "")
 			}
@@ -1282,50 +1233,10 @@ func TestJournalOrder(t *testing.T) {
 	slow.write(newIda)
 	slow.read()
 	s.wantJournal(t, "POST /v1/pets?slow 201", "POST /v1/pets 0", "POST /v1/pets 201")
-	late, _, _ := s.readJournal(t, "?after=1")
-	equal(t, "the ids after 1", len(late) == 2 && late[0].ID == 3 && late[1].ID == 2, true)
-
-	// The journal keeps the requests that were recorded last, in whatever order they
-	// arrived. Of two that arrived at one time, the first that was recorded comes first.
-	j := newJournal()
-	now := time.Now()
-	var want []int64
-	for n := range int64(1500) {
-		j.add(entry{sentRequest: &sentRequest{Time: timestamp{now.Add(-time.Duration(n / 2))}}})
-		if n%2 == 1 && n > 700 {
-			want = append([]int64{n, n + 1}, want...)
-		}
+	late, _, _ := s.readJournal(t, "?after=1") // that is, without the request that left
+	if len(late) != 2 || late[0].ID != 3 || late[1].ID != 2 {
+		t.Errorf("after=1: got %+v, want the entries 3 and 2", late)
 	}
-	entries, _, _ := j.read(700)
-	var ids []int64
-	for _, e := range entries {
-		ids = append(ids, e.ID)
-	}
-	equal(t, "the ids", ids, want)
-
-	// The entries and the total are of one moment, even while requests are recorded.
-	j = newJournal()
-	var ended atomic.Bool
-	concurrently(2, func(i int) {
-		if i == 0 {
-			for !ended.Load() {
-				j.add(entry{sentRequest: &sentRequest{}})
-			}
-			return
-		}
-		defer ended.Store(true)
-		for n := 0; n < 2000; {
-			entries, _, meta := j.read(0)
-			if len(entries) == 0 {
-				continue // the other goroutine has not begun
-			}
-			n++
-			if last := entries[len(entries)-1].ID; last != meta.Total {
-				t.Errorf("total: got %d, want the largest id, %d", meta.Total, last)
-				return
-			}
-		}
-	})
 }
 
 // The journal has what clients sent, and not what the page or a test does to
@@ -1379,8 +1290,7 @@ func TestRecordedRequests(t *testing.T) {
 	equal(t, "a body cut short", s.journal(t, 1)[0].Body, "")
 	list := s.do(t, "GET /v1/pets?limit=60", "").body
 	answer := s.journal(t, 2)[1].Answer
-	equal(t, "the length of the answer", len(answer), 1000)
-	equal(t, "the answer is the start of the list", strings.HasPrefix(list, answer), true)
+	equal(t, "the answer", answer, list[:1000])
 }
 
 // The journal names what was ignored: first the preferences, then the query
@@ -1397,7 +1307,6 @@ func TestIgnored(t *testing.T) {
 		{"GET /v1/pets?stauts=sold&b&a=1&b=2&%61b=", "", "", []string{"a", "ab", "b", "stauts"}, nil},
 		{"GET /v1/pets?limit=x&Limit=1", "", "", []string{"Limit"}, nil},
 		{"GET /v1/pets/1?limit=1&after=1", "", "", []string{"after", "limit"}, nil},
-		{"GET /v1/store/orders?x", "", "", []string{"x"}, nil},
 		{
 			"POST /v1/pets?z&limit=1",
 			`{"status":"sold","id":7,"b":1,"Status":1,"name":"","a":1,"a":2,"categoryId":1}`,
@@ -1406,9 +1315,7 @@ func TestIgnored(t *testing.T) {
 			nil,
 		},
 		{"POST /v1/pets?x", `{"id":7}`, "", []string{"x", "id"}, nil},
-		{"POST /v1/pets?x", `{"id":7`, "", []string{"x"}, nil},
 		{"GET /v1/nothing?x", "", "y", []string{"y"}, nil},
-		{"BREW /v1/pets?x", "", "code=503,lost", []string{"lost"}, nil},
 		{"POST /v1/pets?x", `{"id":7}`, "y, code=hangup", []string{"y"}, nil},
 		{"POST /v1/pets?x", `{"id":7}`, "y, code=lost", []string{"y", "x", "id"}, nil},
 		{"GET /v1/pets", "", "y, code=x", []string{"y"}, nil},
@@ -1440,82 +1347,78 @@ func TestKeyIsHidden(t *testing.T) {
 	}
 	s.do(t, "GET /v1/pets", "", "Authorization: x"+key, "Authorization: "+key+"y")
 	equal(t, "two headers", s.journal(t, 2)[1].Headers["Authorization"], "x***, ***y")
+
+	short := startWith(t, func(s *service) { s.key = "e" })
+	short.do(t, "GET /v1/pets", "", "Authorization: bEArer e").want(t, 200, "[]")
+	shown := short.do(t, "GET /__admin/requests", "", "Authorization: Bearer e").body
+	contains(t, "the journal of a short key", shown, `"Authorization":"bEArer ***"`)
 }
 
-// With total, the journal waits for that many requests. Several clients may wait.
-func TestJournalTotal(t *testing.T) {
-	s := start(t)
-	first := s.watch(t, "?total=1")
-	second := s.watch(t, "?total=2")
-	s.do(t, "GET /v1/pets", "")
-	matches(t, "the journal", first.wait().body, `"meta":{"total":1,`)
-	third := s.watch(t, "?total=2")
-	s.do(t, "GET /v1/pets", "")
-	matches(t, "the journal", second.wait().body, `"meta":{"total":2,`)
-	matches(t, "the journal", third.wait().body, `"meta":{"total":2,`)
-}
-
-// With waiting, the journal waits until no more requests than that wait for a delay.
-// With total, it waits for both.
-func TestJournalWaiting(t *testing.T) {
-	s := start(t)
-	begin := time.Now()
-	late := s.send(t, "GET /v1/pets", "", "Prefer: answer-delay=30")
-	s.waitWaiting(t, "GET /v1/pets listPets")
-	slow := s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
-	s.waitWaiting(t, "GET /v1/pets listPets", "GET /v1/pets listPets")
-	_, waiting, _ := s.readJournal(t, "?waiting=2")
-	equal(t, "the number of waiting requests", len(waiting), 2)
-
-	one, none, both := s.watch(t, "?waiting=1"), s.watch(t, "?waiting=0"), s.watch(t, "?waiting=0&total=3")
-	late.leave()
-	matches(t, "the journal", one.wait().body, `"meta":{"total":1,`)
-	slow.leave()
-	matches(t, "the journal", none.wait().body, `"meta":{"total":2,`)
-	s.do(t, "GET /v1/pets", "")
-	matches(t, "the journal with a total", both.wait().body, `"meta":{"total":3,`)
-	endsEarly(t, begin)
-}
-
-// A reset, a DELETE and a stop end the wait for a total and for those that wait, and it
-// ends 30 seconds after the request has arrived.
-func TestJournalWaitEnds(t *testing.T) {
-	for name, end := range map[string]func(*testing.T, *server){
-		"reset":  func(t *testing.T, s *server) { s.reset(t, "") },
-		"DELETE": func(t *testing.T, s *server) { s.do(t, "DELETE /__admin/requests", "").want(t, 204, "") },
-		"stop":   func(_ *testing.T, s *server) { s.stop() },
+// A reader of the journal waits for a total, and for those that wait. A reset, a DELETE
+// and a stop end that, and it ends after some time. Several readers may wait.
+func TestJournalWaits(t *testing.T) {
+	for _, tt := range []struct {
+		query string
+		event func(*testing.T, *server, pending) // the pending request is held
+		want  string                             // in the answer
+	}{
+		{"total=2", func(t *testing.T, s *server, _ pending) {
+			s.do(t, "GET /v1/pets", "")
+			s.do(t, "GET /v1/pets", "")
+		}, `"meta":{"total":2,`},
+		{"waiting=0", func(_ *testing.T, _ *server, held pending) { held.leave() }, `"meta":{"total":1,`},
+		{"waiting=0&total=2", func(t *testing.T, s *server, held pending) {
+			held.leave()
+			s.journal(t, 1)
+			s.do(t, "GET /v1/pets", "")
+		}, `"meta":{"total":2,`},
+		{"waiting=0&total=1", func(t *testing.T, s *server, held pending) {
+			s.do(t, "GET /v1/pets", "")
+			held.leave()
+		}, `"meta":{"total":2,`},
+		{"total=9", func(t *testing.T, s *server, _ pending) { s.reset(t, "") }, `"meta":`},
+		{"waiting=0", func(t *testing.T, s *server, _ pending) {
+			s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
+		}, `"meta":{"total":0,`},
+		{"total=9", func(_ *testing.T, s *server, _ pending) { s.stop() }, `"meta":`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tt.query+" "+tt.want, func(t *testing.T) {
 			s := start(t)
-			p := s.watch(t, "?total=9")
-			end(t, s)
-			matches(t, "the journal", p.wait().body, `"meta":{"total":0,`)
+			held := s.send(t, "GET /v1/pets", "", "Prefer: answer-delay=30")
+			s.waitWaiting(t, "GET /v1/pets listPets")
+			first, second := s.watch(t, tt.query), s.watch(t, tt.query)
+			tt.event(t, s, held)
+			contains(t, "the journal of the first reader", first.wait().body, tt.want)
+			contains(t, "the journal of the second reader", second.wait().body, tt.want)
 		})
 	}
-	t.Run("time", func(t *testing.T) {
-		service := start(t).service
-		r := newRequest("GET", "/__admin/requests?total=9", "")
-		begin := time.Now()
-		arrived := begin.Add(-29_800 * time.Millisecond)
-		x := &exchange{service: service, world: service.current.Load(), r: r, arrived: arrived}
-		equal(t, "the error", awaitJournal(x, 9, 0), nil)
-		if took := time.Since(arrived); took < 30*time.Second {
-			t.Errorf("it took %v, want 30 s", took)
-		}
-		endsEarly(t, begin)
-	})
+
+	const most = 50 * time.Millisecond
+	s := startWith(t, func(s *service) { s.times.journal = most })
+	s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
+	s.waitWaiting(t, "GET /v1/pets listPets")
+	_, waiting, _ := s.readJournal(t, "?waiting=1&total=0")
+	equal(t, "the number of waiting requests", len(waiting), 1)
+	begin := time.Now()
+	p := s.watch(t, "waiting=0")
+	for n := 0; n < 1000 && len(p.response) == 0; n++ {
+		s.do(t, "GET /v1/pets", "") // which does not make the wait longer
+	}
+	equal(t, "the status of the journal", p.wait().status, 200)
+	if took := time.Since(begin); took < most {
+		t.Errorf("the wait took %v, want %v", took, most)
+	}
 }
 
-// watch asks for the journal, and returns when the service waits for a change of it. If
-// other clients wait already, it may return before that.
+// watch asks for the journal, and returns when the service waits for a change of it.
 func (s *server) watch(t testing.TB, query string) pending {
 	t.Helper()
 	j := s.service.current.Load().journal
 	j.mu.Lock()
-	j.wake() // so that there is a channel only if somebody watches from now on
+	j.wake() // so that there is a channel only if somebody waits from now on
 	j.mu.Unlock()
-	p := s.send(t, "GET /__admin/requests"+query, "")
-	eventually(t, "a client that waits for the journal", func() bool {
+	p := s.send(t, "GET /__admin/requests?"+query, "")
+	eventually(t, "a reader that waits", func() bool {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		return j.changed != nil
@@ -1523,57 +1426,47 @@ func (s *server) watch(t testing.TB, query string) pending {
 	return p
 }
 
-// The journal keeps the last 1,000 requests, and 4 MiB. A large request pushes out
-// many small ones.
+// The journal keeps the last 1,000 requests, and 4 MiB of them, whatever it is in them
+// that is large. The meta says which are kept.
 func TestJournalBounds(t *testing.T) {
-	j := newJournal()
-	add := func(size int) { j.add(entry{sentRequest: &sentRequest{Body: strings.Repeat("x", size)}}) }
-	for range 1003 {
-		add(4000)
-	}
-	check := func(what string, n int, last int64) {
-		t.Helper()
-		entries, _, meta := j.read(0)
-		first := last - int64(n) + 1
-		if len(entries) != n || meta.Total != last || meta.First != first || entries[0].ID != first || entries[n-1].ID != last {
-			t.Fatalf("%s: got %d entries and %+v, want %d up to %d", what, len(entries), meta, n, last)
-		}
-	}
-	check("small requests", 1000, 1003)
-	read, _, _ := j.read(3)
-	add(1 << 20)
-	equal(t, "the oldest entry that was read before", read[0].ID, 4)
-	check("a large request", 1+(3<<20)/4000, 1004)
-	j.clear()
-	add(4 << 20)
-	check("a large request after a clear", 1, 1)
-}
-
-// The size of an entry counts all that can be large.
-func TestEntrySize(t *testing.T) {
-	const size = 10_000
-	large, many := strings.Repeat("x", size), make([]string, size/100)
-	values := map[reflect.Type][]any{
-		reflect.TypeFor[string]():   {large},
-		reflect.TypeFor[[]string](): {[]string{large}, many},
-		reflect.TypeFor[headers]():  {headers{"X": {large}}, headers{large: {""}}, headers{"X": many}},
-	}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[entry]()) {
-		for _, value := range values[field.Type] {
-			e := entry{sentRequest: &sentRequest{}}
-			reflect.ValueOf(&e).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(value))
-			if got := e.estimate(); got < size {
-				t.Errorf("%s: got %d bytes, want %d or more", field.Name, got, size)
+	large := strings.Repeat("x", 50_000)
+	for name, tt := range map[string]struct {
+		n    int // of requests
+		most int // of entries
+		send func(r *http.Request)
+	}{
+		"small requests": {1003, 1000, func(*http.Request) {}},
+		"bodies":         {100, 83, func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader(large)), -1 }},
+		"URLs":           {100, 83, func(r *http.Request) { r.RequestURI = "/v1/pets?" + large }},
+		"methods":        {100, 83, func(r *http.Request) { r.Method = large }},
+		"headers":        {100, 83, func(r *http.Request) { r.Header.Set("X", large) }},
+		"many headers":   {100, 83, func(r *http.Request) { r.Header["X"] = make([]string, 500) }},
+		"names":          {100, 83, func(r *http.Request) { r.URL.RawQuery = large }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			for range tt.n {
+				r := newRequest("GET", "/v1/pets", "")
+				tt.send(r)
+				s.service.ServeHTTP(httptest.NewRecorder(), r)
 			}
-		}
+			entries, _, meta := s.readJournal(t, "")
+			if len(entries) > tt.most || len(entries) == 0 {
+				t.Fatalf("got %d entries, want up to %d", len(entries), tt.most)
+			}
+			equal(t, "total", meta.Total, int64(tt.n))
+			equal(t, "first", meta.First, meta.Total-int64(len(entries))+1)
+			equal(t, "the first id", entries[0].ID, meta.First)
+			equal(t, "the last id", entries[len(entries)-1].ID, meta.Total)
+		})
 	}
 }
 
-// With -log, the log has the address of the page, and a line for each recorded
-// request, and for each that may change the service through /__admin, whatever its
-// answer.
+// With -log, the log has the address of the page, a line for each recorded request, and
+// for each that may change the service through /__admin, whatever its answer, and why
+// petstore stops.
 func TestLog(t *testing.T) {
-	s := program(t, "-log")
+	s := startProcess(t, petstore(testKey, "-log"))
 	s.do(t, "GET /v1/pets?limit=5", "")
 	s.do(t, "HEAD /v1/pets?after=5&x", "")
 	s.do(t, "GET /v1/pets/1?%0A=%22", "", "User-Agent: a \"b\"")
@@ -1588,7 +1481,7 @@ func TestLog(t *testing.T) {
 	for _, request := range []string{"GET /__admin/fault", "HEAD /__admin/requests", "OPTIONS /__admin/reset"} {
 		s.do(t, request, "")
 	}
-	s.stop()
+	s.stop() // ends standard input
 	agent := "agent=Go-http-client/1.1"
 	want := []string{
 		`msg="a page for browsers" url=` + s.url + "/",
@@ -1600,6 +1493,7 @@ func TestLog(t *testing.T) {
 		`msg=request method=PUT url="/__admin/fault\?code=503" status=200 agent=curl/8`,
 		`msg=request method=DELETE url=/__admin/fault\?x status=400 error=".*" ` + agent,
 		`msg=request method=POST url=/%5F_admin/reset status=401 error=".*" ` + agent,
+		`msg=stopping cause="standard input has ended"`,
 	}
 	log := s.log.take()
 	lines := strings.Split(strings.TrimSuffix(log, "\n"), "\n")
@@ -1607,9 +1501,8 @@ func TestLog(t *testing.T) {
 		t.Fatalf("got %d lines, want %d:\n%s", len(lines), len(want), log)
 	}
 	for i, line := range lines {
-		client := regexp.MustCompile(` client=127\.0\.0\.1:\d+`)
-		equal(t, line+" has the client", client.MatchString(line), i > 0)
-		matches(t, "the log", client.ReplaceAllString(line, ""), `^time=\S+ level=INFO `+want[i]+"$")
+		pattern := strings.Replace(want[i], " agent=", ` client=127\.0\.0\.1:\d+ agent=`, 1)
+		matches(t, "the log", line, `^time=\S+ level=INFO `+pattern+"$")
 	}
 }
 
@@ -1626,7 +1519,6 @@ func TestSeed(t *testing.T) {
 		{" [ ]\n", nil},
 		{array(pet("7"), newIda, pet("3"), newIda), []int64{3, 7, 8, 9}},
 		{array(newIda, newIda, pet("1000")), []int64{1, 2, 1000}},
-		{array(newIda, pet("9223372036854775807")), []int64{1, math.MaxInt64}},
 	} {
 		t.Run(tt.seed, func(t *testing.T) {
 			s := start(t, newRex)
@@ -1634,7 +1526,9 @@ func TestSeed(t *testing.T) {
 			list := s.do(t, "GET /v1/pets", "")
 			equal(t, "ids", list.ids(t), tt.ids)
 			sold := s.do(t, "GET /v1/pets?status=sold", "").ids(t)
-			equal(t, "the sold pets are in order", slices.IsSorted(sold), true)
+			if !slices.IsSorted(sold) {
+				t.Errorf("got the sold pets %v, want them in order", sold)
+			}
 			s.reset(t, list.body) // a list is a seed
 			equal(t, "ids after a reset to the list", s.do(t, "GET /v1/pets", "").ids(t), tt.ids)
 			next := int64(1)
@@ -1643,21 +1537,22 @@ func TestSeed(t *testing.T) {
 				equal(t, "status of a pet", s.do(t, fmt.Sprint("GET /v1/pets/", id), "").status, 200)
 			}
 			create := s.do(t, "POST /v1/pets", newIda)
-			if next < 0 {
-				create.wantError(t, 507, "insufficient_storage", "there is no id after 9223372036854775807")
-			} else {
-				create.wantHeader(t, "Location", fmt.Sprint("/v1/pets/", next))
-			}
+			create.wantHeader(t, "Location", fmt.Sprint("/v1/pets/", next))
 		})
 	}
-	r := start(t).do(t, "POST /__admin/reset", array(pet("9223372036854775807"), newIda))
+
+	// There is no id after the largest.
+	s := start(t)
+	s.reset(t, array(pet("9223372036854775807")))
+	s.do(t, "POST /v1/pets", newIda).wantError(t, 507, "insufficient_storage", "there is no id after 9223372036854775807")
+	r := s.do(t, "POST /__admin/reset", array(pet("9223372036854775807"), newIda))
 	r.wantError(t, 507, "insufficient_storage", "pet 2: there is no id after")
 }
 
 // A reset replaces the pets, ends the standing fault and clears the journal. Without a
 // body, the pets are those of the start.
 func TestReset(t *testing.T) {
-	s := program(t, "-seed", tempFile(t, array(newRex)))
+	s := startProcess(t, petstore(testKey, "-seed", tempFile(t, array(newRex))))
 	for range 2 {
 		s.do(t, "GET /v1/pets", "").want(t, 200, array(rex))
 		s.do(t, "POST /v1/pets", newIda).want(t, 201, ida)
@@ -1666,7 +1561,7 @@ func TestReset(t *testing.T) {
 		s.reset(t, array(newIda))
 		s.wantJournal(t)
 		s.wantFault(t, "{}")
-		s.do(t, "GET /v1/pets", "").want(t, 200, array(strings.Replace(ida, "2", "1", 1)))
+		s.do(t, "GET /v1/pets", "").want(t, 200, array(withID(1, newIda)))
 		s.setFault(t, "delay=0")
 		s.reset(t, "")
 		s.wantJournal(t)
@@ -1684,7 +1579,9 @@ func TestInFlightAtReset(t *testing.T) {
 	for range 50 {
 		held = append(held, s.send(t, "POST /v1/pets", newRex))
 	}
-	s.waitHeld(t, 50)
+	eventually(t, "50 requests to be held", func() bool {
+		return strings.Contains(s.do(t, "GET /__admin/fault", "").body, `"held":50}`)
+	})
 	s.reset(t, "[]")
 	s.setFault(t, "code=418")
 	for _, p := range held {
@@ -1693,7 +1590,7 @@ func TestInFlightAtReset(t *testing.T) {
 		}
 	}
 	late.write(newIda)
-	late.read().want(t, 201, strings.Replace(ida, "2", "51", 1))
+	late.read().want(t, 201, withID(51, newIda)) // no fault: that of its world has ended
 
 	s.wantJournal(t)
 	s.wantFault(t, `{"code":"418","matched":0,"applied":0,"held":0}`)
@@ -1709,7 +1606,7 @@ func TestWorldsAreIndependent(t *testing.T) {
 	s.reset(t, "")
 	s.do(t, "POST /v1/pets", newRex)
 	list.write(newIda)
-	list.read().want(t, 200, array(strings.Replace(ida, "2", "4", 1)))
+	list.read().want(t, 200, array(withID(4, newIda)))
 }
 
 // Unusual, broken and incomplete HTTP.
@@ -1752,8 +1649,8 @@ func TestRawHTTP(t *testing.T) {
 		{"too large headers", get + "X: " + strings.Repeat("x", 65_536) + "\n\n", "431", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			// The usual ReadTimeout is shorter than patience, and could end a connection.
-			s := startWith(t, seedOf(t), func(_ *server, srv *http.Server) { srv.ReadTimeout = time.Hour })
+			// The usual time for a request is shorter than patience, and could end a connection.
+			s := startWith(t, func(s *service) { s.times.read = time.Hour })
 			c := s.dial(t)
 			c.write(tt.send)
 			if tt.name == "bad chunk" || tt.name == "body cut short" {
@@ -1766,17 +1663,14 @@ func TestRawHTTP(t *testing.T) {
 				statuses = append(statuses, strconv.Itoa(r.status))
 			}
 			equal(t, "statuses", strings.Join(statuses, " "), tt.want)
-			if !strings.Contains(r.body, tt.message) {
-				t.Errorf("got %s, want the message %s", r.body, tt.message)
-			}
+			contains(t, "the last answer", r.body, tt.message)
 			c.write(get + last) // has no answer: the connection is closed, or this is a part of the body
 			c.CloseWrite()      // or net/http waits for the rest of a body that was refused
 			rest, err := io.ReadAll(c.in)
 			if len(rest) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("after the answers: got %.300q and the error %v, want the end", rest, err)
 			}
-			list := s.do(t, "GET /v1/pets", "").body
-			equal(t, "a pet was added", list != "[]\n", strings.HasSuffix(tt.want, "201"))
+			equal(t, "Ida was added", s.has(t, "Ida"), strings.HasSuffix(tt.want, "201"))
 		})
 	}
 }
@@ -1786,20 +1680,17 @@ func TestRawHTTP(t *testing.T) {
 // could be lost in a reset.
 func TestRefusedBodies(t *testing.T) {
 	s := start(t)
-	for _, tt := range []struct {
-		request, header string
-		status          int
-	}{
-		{"POST /v1/pets", "Authorization: Bearer x", 401},
-		{"POST /nothing", "", 404},
-		{"PUT /v1/pets", "", 405},
-		{"POST /v1/pets", "Content-Type: x", 415},
-		{"POST /v1/pets", "Prefer: code=503", 503},
+	for request, status := range map[string]int{
+		"POST /v1/pets\nAuthorization: Bearer x\n": 401,
+		"POST /nothing\n":                          404,
+		"PUT /v1/pets\n":                           405,
+		"POST /v1/pets\nContent-Type: x\n":         415,
+		"POST /v1/pets\nPrefer: code=503\n":        503,
 	} {
-		for size, status := range map[int]int{4_000: tt.status, 60_000: tt.status, 66_000: 413, 1 << 20: 413} {
-			t.Run(fmt.Sprint(tt.request, " ", tt.header, " ", size), func(t *testing.T) {
-				length := fmt.Sprint("Content-Length: ", size)
-				c := s.sendRaw(t, tt.request, strings.TrimPrefix(tt.header+"\nConnection: close\n"+length, "\n"))
+		for size, status := range map[int]int{4_000: status, 60_000: status, 66_000: 413, 1 << 20: 413} {
+			t.Run(fmt.Sprint(request, size), func(t *testing.T) {
+				request, header, _ := strings.Cut(request, "\n")
+				c := s.sendRaw(t, request, header+fmt.Sprint("Connection: close\nContent-Length: ", size))
 				c.write(strings.Repeat("x", size))
 				r := c.read()
 				equal(t, "status", r.status, status)
@@ -1809,11 +1700,10 @@ func TestRefusedBodies(t *testing.T) {
 	}
 
 	// A body of 1 MiB is read to its end, and one that goes on is not.
-	for size, left := range map[int]int{1 << 20: 0, 2 << 20: 1<<20 - 65_537} {
+	for size, isRead := range map[int]bool{1 << 20: true, 2 << 20: false} {
 		body := strings.NewReader(strings.Repeat("x", size))
-		r := httptest.NewRequest("POST", "/v1/pets", body)
-		s.service.handler().ServeHTTP(httptest.NewRecorder(), r)
-		equal(t, fmt.Sprint("what is left of ", size, " bytes"), body.Len(), left)
+		s.service.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/v1/pets", body))
+		equal(t, fmt.Sprint("a body of ", size, " bytes was read to its end"), body.Len() == 0, isRead)
 	}
 
 	// A client that waits with its body is asked for it, and can go on after a refusal.
@@ -1827,63 +1717,65 @@ func TestRefusedBodies(t *testing.T) {
 
 // A body that does not arrive in time is a 408. It uses up no fault.
 func TestSlowBody(t *testing.T) {
-	s := startWith(t, seedOf(t, newRex), func(_ *server, srv *http.Server) { srv.ReadTimeout = 100 * time.Millisecond })
+	s := startWith(t, func(s *service) { s.times.read = 100 * time.Millisecond }, newRex)
 	s.setFault(t, "code=503")
 	s.sendRaw(t, "GET /v1/pets/1", "Content-Length: 3").read().wantError(t, 408, "request_timeout", "")
 	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"held":0}`)
 }
 
-// The server has timeouts. The one for an answer is longer than the time for a body,
-// two delays and a drip together. What net/http reports goes into the log.
-func TestServer(t *testing.T) {
-	startWith(t, seedOf(t), func(s *server, srv *http.Server) {
-		equal(t, "ReadHeaderTimeout", srv.ReadHeaderTimeout, 5*time.Second)
-		equal(t, "ReadTimeout", srv.ReadTimeout, 15*time.Second)
-		equal(t, "WriteTimeout", srv.WriteTimeout, (15+2*30+9+6)*time.Second)
-		equal(t, "IdleTimeout", srv.IdleTimeout, 2*time.Minute)
-		if srv.ErrorLog == nil {
-			t.Fatal("ErrorLog is nil")
-		}
-		srv.ErrorLog.Print("reported")
-		matches(t, "the log", s.log.take(), "level=WARN msg=reported")
-	})
-}
-
 // The process.
+
+// The times are those that the documents name, and the time to send an answer is longer
+// than all that an answer can wait for.
+func TestTimes(t *testing.T) {
+	s := start(t).service
+	equal(t, "the times", s.times, times{headers: 5 * time.Second, read: 15 * time.Second,
+		stall: 30 * time.Second, drip: time.Second, journal: 30 * time.Second, stop: 10 * time.Second})
+	if got, want := newServer(s).WriteTimeout, (15+30+30+9)*time.Second; got <= want {
+		t.Errorf("WriteTimeout: got %v, want more than %v", got, want)
+	}
+}
 
 // The base URL is one that clients on this machine can use.
 func TestBaseURL(t *testing.T) {
-	s := program(t, "-addr", ":0") // fails unless the base URL has 127.0.0.1
+	s := startProcess(t, petstore(testKey, "-addr", ":0"))
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-	equal(t, "the root URL of 0.0.0.0", rootURL(&net.TCPAddr{IP: net.IPv4zero, Port: 80}), "http://127.0.0.1:80")
-	equal(t, "the root URL of ::1", rootURL(&net.TCPAddr{IP: net.IPv6loopback, Port: 80}), "http://[::1]:80")
-	zoned := &net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "eth0", Port: 80}
-	equal(t, "the root URL of an address with a zone", rootURL(zoned), "http://[fe80::1%25eth0]:80")
+	for address, want := range map[*net.TCPAddr]string{
+		{IP: net.IPv4zero, Port: 80}:                         "http://127.0.0.1:80",
+		{IP: net.IPv6loopback, Port: 80}:                     "http://[::1]:80",
+		{IP: net.ParseIP("fe80::1"), Zone: "eth0", Port: 80}: "http://[fe80::1%25eth0]:80",
+	} {
+		equal(t, "the root URL of "+address.String(), rootURL(address), want)
+	}
 }
 
 // The key comes from the environment. Without one, each run has a random key, and
 // shows it in a curl line and a link.
 func TestKeyOfRun(t *testing.T) {
-	s := command{key: "!~" + strings.Repeat("k", 4094)}.start(t) // the longest
+	s := startProcess(t, petstore("!~"+strings.Repeat("k", 4094))) // the longest
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 	equal(t, "standard error with a key", s.log.take(), "")
 
-	s, other := command{}.start(t), command{}.start(t)
-	notice := s.log.take()
 	random := regexp.MustCompile("[0-9a-f]{32}")
-	s.key, other.key = random.FindString(notice), random.FindString(other.log.take())
-	matches(t, "standard error without a key", notice,
-		"curl -H 'Authorization: Bearer "+s.key+"' '"+s.url+"/v1/pets'\n +"+s.url+"/#key="+s.key+"\n")
-	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-	if half(s.key) == half(other.key) || strings.TrimPrefix(s.key, half(s.key)) == strings.TrimPrefix(other.key, half(other.key)) {
-		t.Errorf("got the keys %q and %q, want random ones", s.key, other.key)
+	var keys []string
+	for range 2 {
+		s := startProcess(t, petstore(""))
+		notice := s.log.take()
+		s.key = random.FindString(notice)
+		matches(t, "standard error without a key", notice,
+			"curl -H 'Authorization: Bearer "+s.key+"' '"+s.url+"/v1/pets'\n +"+s.url+"/#key="+s.key+"\n")
+		s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
+		keys = append(keys, s.key)
+	}
+	if keys[0][:16] == keys[1][:16] || keys[0][16:] == keys[1][16:] {
+		t.Errorf("got the keys %q, want random ones", keys)
 	}
 }
 
 // A command line that is wrong is refused with one line, which says what would be
 // right. The exit code is 2 if the arguments are wrong, and 1 if something else is.
 func TestCommandLine(t *testing.T) {
-	inUse := strings.TrimPrefix(program(t).url, "http://")
+	inUse := strings.TrimPrefix(start(t).url, "http://")
 	seed := tempFile(t, `[{"name":"a"}]`)
 	for _, tt := range []struct {
 		args   []string
@@ -1908,46 +1800,69 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-seed", seed}, "", 1, seed + ": pet 1: categoryId is missing"},
 	} {
 		t.Run(fmt.Sprintf("%.40q %.10q", tt.args, tt.key), func(t *testing.T) {
-			args := append([]string{"-addr", "127.0.0.1:0", "-stdin"}, tt.args...)
-			code, stdout, stderr := command{key: tt.key, args: args}.output()
+			code, stdout, stderr := output(petstore(tt.key, tt.args...))
 			equal(t, "the exit code", code, tt.code)
 			equal(t, "standard output", stdout, "")
 			matches(t, "standard error", stderr, "^petstore: .*"+regexp.QuoteMeta(tt.stderr)+".*\n$")
 		})
 	}
-	for args, want := range map[string]string{ // what is not an error
-		"-addr 127.0.0.1:0 -stdin":             "http://127.0.0.1:.*/v1\n",
-		"-addr 127.0.0.1:0 -stdin -log -seed=": "http://127.0.0.1:.*/v1\n",
-		"-version":                             `1\.0\.0 \(build \S+, ` + runtime.Version() + `\)\n`,
-		"-h":                                   "",
+
+	// What follows is not an error. Standard input is empty, so petstore stops at once.
+	for args, want := range map[string]string{
+		"-stdin":             `http://127\.0\.0\.1:\d+/v1\n`,
+		"-stdin -log -seed=": `http://127\.0\.0\.1:\d+/v1\n`,
+		"-version":           `1\.0\.0 \(build \S+, ` + runtime.Version() + `\)\n`,
+		"-h":                 "",
 	} {
-		code, stdout, stderr := command{key: testKey, args: strings.Split(args, " ")}.output()
-		equal(t, args+": the exit code", code, 0)
-		matches(t, args+": standard output", stdout, "^"+want+"$")
-		equal(t, args+": the help is shown", strings.Contains(stderr, "\nUsage: petstore [flags]\n"), args == "-h")
+		t.Run(args, func(t *testing.T) {
+			code, stdout, stderr := output(petstore(testKey, strings.Fields(args)...))
+			equal(t, "the exit code", code, 0)
+			matches(t, "standard output", stdout, "^"+want+"$")
+			equal(t, "the help is shown", strings.Contains(stderr, "\nUsage: petstore [flags]\n"), args == "-h")
+			equal(t, "the cause is logged", strings.Contains(stderr, "standard input has ended"), strings.Contains(args, "-log"))
+		})
 	}
 	defaults, err := parseFlags(nil, io.Discard)
 	equal(t, "the flags by default", defaults, options{addr: "127.0.0.1:8080"})
 	equal(t, "the error without flags", err, nil)
 }
 
+// output runs a command that ends by itself.
+func output(cmd *exec.Cmd) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if cmd.Start() == nil {
+		defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
+		cmd.Wait()
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
 // An error of standard output or of the listener ends the service.
 func TestServeErrors(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	r, w := io.Pipe()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.Close()
-	getenv := func(string) string { return "" }
-	err := run(ctx, []string{"-addr", "127.0.0.1:0"}, getenv, strings.NewReader(""), w, io.Discard)
-	matches(t, "the error of standard output", fmt.Sprint(err), "^cannot print the base URL: ")
+	cmd := petstore(testKey)
+	cmd.Stdout = w
+	stderr, _ := cmd.StderrPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(stderr)
+	wantExit(t, cmd, 1)
+	contains(t, "standard error", string(text), "petstore: cannot print the base URL: ")
 
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ln.Close()
-	err = serveUntil(ctx, ln, newService(testKey, newStore(), ctx.Done(), newLog(io.Discard, false)), io.Discard)
-	equal(t, "the error of the listener", errors.Is(err, net.ErrClosed), true)
+	if err := runServer(ln, start(t).service, io.Discard); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the error of the listener: got %v, want %v", err, net.ErrClosed)
+	}
 }
 
 // The service answers and stops even if standard error is closed.
@@ -1957,10 +1872,11 @@ func TestStandardErrorClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Close()
-	s, cmd := startProcess(t, w, "-log")
+	cmd := petstore(testKey, "-log")
+	cmd.Stderr = w
+	s := startProcess(t, cmd)
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-	cmd.Process.Signal(syscall.SIGTERM)
-	wantExit(t, cmd)
+	s.stop()
 }
 
 // At a signal, the requests in flight are answered, even if the signal comes twice,
@@ -1971,8 +1887,8 @@ func TestSignals(t *testing.T) {
 	defer signal.Reset(os.Interrupt)
 	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		t.Run(sig.String(), func(t *testing.T) {
-			log := new(buffer)
-			s, cmd := startProcess(t, log)
+			cmd := petstore(testKey)
+			s := startProcess(t, cmd)
 			c := s.startRequest(t, "POST /v1/pets")
 			held := s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
 			s.waitWaiting(t, "GET /v1/pets listPets")
@@ -1982,17 +1898,41 @@ func TestSignals(t *testing.T) {
 			cmd.Process.Signal(sig)
 			c.write(newIda)
 			c.read().want(t, 201, `{"id":1,"name":"Ida","categoryId":2}`)
-			wantExit(t, cmd)
-			equal(t, "standard error", log.take(), "")
+			wantExit(t, cmd, 0)
+			equal(t, "standard error", s.log.take(), "")
 		})
+	}
+}
+
+// A second after a stop has begun, whatever its cause, a signal ends the process.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	cmd := petstore(testKey)
+	s := startProcess(t, cmd)
+	s.startRequest(t, "POST /v1/pets") // for whose body a stop waits
+	begin := time.Now()
+	s.stdin.Close()
+	s.waitRefused(t)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for err := error(nil); err == nil; {
+		cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case err = <-ended:
+			equal(t, "the end", err.Error(), "signal: terminated")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if took := time.Since(begin); took < time.Second || took > 8*time.Second {
+		t.Errorf("it took %v, want a second", took)
 	}
 }
 
 // A stop closes the connections without a request, as browsers open them, even those
 // that are accepted after it has begun. Shutdown would wait for them for five seconds.
 func TestSpareConnections(t *testing.T) {
-	ctx, stop := context.WithCancel(context.Background())
-	connState := newServer(ctx, start(t).service).ConnState
+	s := start(t)
+	connState := newServer(s.service).ConnState
 	wantEnd := func(what string, begin func(net.Conn)) {
 		client, conn := net.Pipe()
 		client.SetDeadline(time.Now().Add(patience))
@@ -2002,800 +1942,38 @@ func TestSpareConnections(t *testing.T) {
 	}
 	wantEnd("a spare connection", func(conn net.Conn) {
 		connState(conn, http.StateNew)
-		stop()
+		s.stop()
 	})
 	wantEnd("a late connection", func(conn net.Conn) { connState(conn, http.StateNew) })
 }
 
-// When the service stops, it waits for requests in flight for ten seconds. It does not
-// wait for its log, even if standard error is a full pipe.
-func TestStopTimeout(t *testing.T) {
-	t.Parallel()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	s, cmd := startProcess(t, w, "-log")
-	const requests = 5 // whose lines fill the pipe
-	for range requests {
-		s.send(t, "GET /v1/pets?"+strings.Repeat("x", 50_000), "")
-	}
-	s.journal(t, requests)
+// A stop waits for the requests in flight, but not for long. It does not wait for a log
+// that nobody reads.
+func TestStopEnds(t *testing.T) {
+	const most = 100 * time.Millisecond
+	s := startWith(t, func(s *service) { s.times.stop = most })
+	s.startRequest(t, "POST /v1/pets")
 	begin := time.Now()
-	cmd.Process.Signal(syscall.SIGTERM)
-	wantExit(t, cmd)
-	if took := time.Since(begin); took < 10*time.Second {
-		t.Errorf("the stop took %v, want 10 s", took)
+	s.stop()
+	if took := time.Since(begin); took < most {
+		t.Errorf("the stop took %v, want %v", took, most)
 	}
+
+	_, unread := io.Pipe()
+	s = startWith(t, func(s *service) { s.log = newLog(unread, true) })
+	begin = time.Now()
+	s.stop()
+	if took := time.Since(begin); took > s.service.times.stop/2 {
+		t.Errorf("with a log that is not read, the stop took %v, want less than a second", took)
+	}
+
+	s = startWith(t, func(s *service) { s.times.stop, s.log = most, newLog(unread, true) })
+	s.send(t, "GET /v1/pets", "") // which is not answered, as its log is not read
+	s.journal(t, 1)
+	s.stop()
 }
 
-// Documents.
-
-// The console blocks of README.md, run as one session in each shell, print what they
-// show, but for times, ports and the version of curl.
-func TestReadme(t *testing.T) {
-	t.Parallel()
-	if exec.Command("curl", "--json", "{}", "--version").Run() != nil {
-		t.Skip("there is no curl with --json (7.82)")
-	}
-	for shell, options := range map[string][]string{
-		"sh":   nil,
-		"bash": nil,
-		"zsh":  {"-f", "-i", "+o", "promptsp"}, // interactively, # begins no comment
-	} {
-		t.Run(shell, func(t *testing.T) {
-			t.Parallel()
-			need(t, shell, "grep", "sed", "jq")
-			s := command{key: "test"}.start(t)
-			var commands, want []string
-			text := strings.ReplaceAll(readFile(t, "README.md"), "http://127.0.0.1:8080", s.url)
-			for _, block := range codeBlocks(text, "console") {
-				for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
-					command, output, _ := strings.Cut(step, "\n")
-					commands = append(commands, command)
-					want = append(want, output)
-				}
-			}
-			if len(commands) == 0 || commands[0] != "PETSTORE_API_KEY=test go run ." {
-				t.Fatalf("got the commands %q, want one that starts petstore first", commands)
-			}
-			commands[0] = "echo " + s.url + "/v1" // it is running already
-
-			// In a terminal, curl shows errors and no progress.
-			const begin = "curl() { command curl -sS \"$@\"; }\n"
-			const end = "\nprintf '\\036'\n" // separates the outputs
-			ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
-			defer cancel()
-			cmd := exec.CommandContext(ctx, shell, options...)
-			cmd.Dir = t.TempDir()
-			cmd.Env = append(os.Environ(), "no_proxy=127.0.0.1", "PS1=", "PS2=")
-			cmd.Stdin = strings.NewReader(begin + strings.Join(commands, end) + end)
-			output, err := cmd.CombinedOutput()
-			got := strings.Split(string(output), "\x1e")
-			if len(got) != len(want)+1 {
-				t.Fatalf("got the output of %d commands, want %d: %v\n%s", len(got)-1, len(want), err, output)
-			}
-			varying := regexp.MustCompile(`time: "[^"]+"|seconds: [0-9.]+|127\.0\.0\.1:\d+|curl/[0-9.]+|\r`)
-			clean := func(text string) string { return varying.ReplaceAllString(strings.TrimSpace(text), "") }
-			for i := range want {
-				equal(t, "$ "+commands[i], clean(got[i]), clean(want[i]))
-			}
-		})
-	}
-}
-
-// need skips the test unless these programs are installed.
-func need(t testing.TB, programs ...string) {
-	t.Helper()
-	for _, name := range programs {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skip(err)
-		}
-	}
-}
-
-// codeBlocks returns the code blocks in a language of a Markdown text.
-func codeBlocks(text, language string) []string {
-	var blocks []string
-	fenced := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)\n```\n")
-	for _, match := range fenced.FindAllStringSubmatch(text, -1) {
-		blocks = append(blocks, match[1])
-	}
-	return blocks
-}
-
-// The script for CI reaches the petstore that it has started, and leaves none behind. If
-// another one has the port, or the script is cancelled, it fails, and shows the log. The
-// script of a shared petstore saves its pets.
-func TestRecipes(t *testing.T) {
-	t.Parallel()
-	need(t, "sh", "curl", "sed", "mktemp", "mkfifo", "mv", "rm", "cat")
-	blocks := codeBlocks(readFile(t, "docs/recipes.md"), "sh")
-	if len(blocks) != 2 {
-		t.Fatalf("got %d scripts, want one for CI and one that saves pets", len(blocks))
-	}
-	script := blocks[0]
-	run := func(t *testing.T, dir, script string, args ...string) (code int, stdout, stderr string) {
-		ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh"}, args...)...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "http_proxy=http://127.0.0.1:1", "TMPDIR="+dir, childVariable+"=1")
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		cmd.Stderr = w            // which petstore may have, too, so that it ends when both have ended
-		output, _ := cmd.Output() // the exit code is what counts
-		w.Close()
-		r.SetReadDeadline(time.Now().Add(patience))
-		text, err := io.ReadAll(r)
-		equal(t, "the error when standard error is read to its end", err, nil)
-		return cmd.ProcessState.ExitCode(), string(output), string(text)
-	}
-
-	other := command{key: "test"}.start(t)
-	other.do(t, "POST /v1/pets", newRex)
-	const list = `curl -fsS -H "Authorization: Bearer $PETSTORE_API_KEY" "$base/pets"`
-	for name, tt := range map[string]struct {
-		script, tests  string
-		code           int
-		stdout, stderr string // standard error is a part of it
-	}{
-		"Free":     {script, list, 0, "[]\n", ""},
-		"Failed":   {script, list + "; exit 7", 7, "[]\n", "url=/v1/pets"},
-		"Occupied": {strings.Replace(script, "127.0.0.1:0", strings.TrimPrefix(other.url, "http://"), 1), list, 1, "", "in use"},
-		// These tests end the script, which ends them, or they would go on.
-		"Cancelled": {script, list + "; kill $PPID; exec sleep 300 >/dev/null", 1, "[]\n", "url=/v1/pets"},
-		"Killed":    {script, list + "; kill -9 $PPID", -1, "[]\n", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := os.Symlink(os.Args[0], filepath.Join(dir, "petstore")); err != nil {
-				t.Fatal(err)
-			}
-			code, stdout, stderr := run(t, dir, tt.script, "sh", "-c", tt.tests)
-			equal(t, "the exit code", code, tt.code)
-			equal(t, "standard output", stdout, tt.stdout)
-			equal(t, "standard error "+stderr+" has "+tt.stderr, strings.Contains(stderr, tt.stderr), true)
-		})
-	}
-	_, _, stderr := run(t, t.TempDir(), script)
-	equal(t, "standard error without tests, "+stderr+", says so", strings.Contains(stderr, "the tests is missing"), true)
-
-	t.Run("Save", func(t *testing.T) {
-		odd := `{"id":9223372036854775807,"name":"\"},][{\"id\":5,\\n","categoryId":-9223372036854775808}`
-		s := start(t, append(manyPets(250), odd)...)
-		list := func() (all string) {
-			for _, after := range []string{"0", "100", "200"} {
-				all += s.do(t, "GET /v1/pets?limit=100&after="+after, "").body
-			}
-			return all
-		}
-		want := list()
-		dir := t.TempDir()
-		save := func(key string) int {
-			code, _, _ := run(t, dir, fmt.Sprintf("no_proxy=127.0.0.1 auth='Authorization: Bearer %s' base=%s/v1\nexport no_proxy\n%s", key, s.url, blocks[1]))
-			return code
-		}
-		equal(t, "the exit code", save(testKey), 0)
-		equal(t, "the exit code with a wrong key", save("wrong"), 1)
-		s.reset(t, "[]")
-		s.reset(t, readFile(t, filepath.Join(dir, "pets.json")))
-		equal(t, "the pets", list(), want)
-	})
-}
-
-// The examples, run as README.md says, pass in a folder that has nothing but a
-// petstore, and leave none behind. Without a petstore, they say what to do.
-func TestExamples(t *testing.T) {
-	t.Parallel()
-	shell := []string{"curl", "mktemp", "mkfifo", "rm", "grep", "cut", "tr", "xargs", "awk", "date", "cat"}
-	needs := map[string][]string{"sh": shell, "bash": shell, "zsh": shell, "java": {"javac"}}
-	commands := []string{"bash client.sh", "zsh client.sh"}
-	row := regexp.MustCompile("\\(examples/[^|\n]*\\| `([^`]*)`")
-	for _, match := range row.FindAllStringSubmatch(readFile(t, "README.md"), -1) {
-		commands = append(commands, match[1])
-	}
-	fourTests := regexp.MustCompile(`# pass 4\n|\b4 passed|(ok - .*\n){4}|(?s:--- PASS: .*){4}`)
-	files, _ := filepath.Glob("examples/*[cC]lient*")
-	equal(t, "the number of commands", len(commands), 2+len(files))
-	for _, command := range commands {
-		t.Run(command, func(t *testing.T) {
-			t.Parallel()
-			args := strings.Fields(command)
-			need(t, append(needs[args[0]], args[0])...)
-			if args[0] == "node" && exec.Command("node", "--test", "--version").Run() != nil {
-				t.Skip("this Node.js is too old")
-			}
-			dir, file := t.TempDir(), args[len(args)-1]
-			text := readFile(t, filepath.Join("examples", file))
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			run := func() (output []byte, err error) {
-				ctx, cancel := context.WithTimeout(context.Background(), 4*patience) // Java starts slowly
-				defer cancel()
-				cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-				cmd.Dir = dir
-				cmd.Env = append(os.Environ(), "http_proxy=http://127.0.0.1:1", "GOFLAGS=-count=1 -v", childVariable+"=1")
-				// A petstore has the standard error of the program. As long as one runs, there
-				// is no end of the output.
-				cmd.WaitDelay = patience
-				return cmd.CombinedOutput()
-			}
-			output, err := run()
-			if err == nil || !strings.Contains(string(output), "build petstore first, or change ") {
-				t.Errorf("without petstore, got the error %v and this output:\n%s", err, output)
-			}
-			if err := os.Symlink(os.Args[0], filepath.Join(dir, "petstore")); err != nil {
-				t.Fatal(err)
-			}
-			output, err = run()
-			if err != nil || !fourTests.Match(output) {
-				t.Errorf("got the error %v and this output, want that of four tests:\n%s", err, output)
-			}
-		})
-	}
-}
-
-// description is api/openapi.json.
-type description struct {
-	Info  struct{ Version string }
-	Paths map[string]struct {
-		Servers                []any
-		Get, Put, Post, Delete *operation
-	}
-	Components struct{ Schemas map[string]schema }
-}
-
-type operation struct {
-	OperationID, Summary, Description string
-	Tags                              []string
-	Parameters                        []parameter
-	RequestBody                       struct{ Content content }
-	Responses                         map[string]struct{ Content content }
-}
-
-// content is a body.
-type content struct {
-	JSON struct {
-		Schema  schema
-		Example any
-	} `json:"application/json"`
-}
-
-type parameter struct {
-	Name, In, Description string
-	Required              bool
-	Schema                schema
-}
-
-type schema struct {
-	Ref                  string `json:"$ref"`
-	AllOf, OneOf         []schema
-	Title, Description   string
-	Type, Pattern        string
-	Enum                 []string
-	Minimum, Maximum     *float64
-	Default              any
-	Required             []string
-	Properties           map[string]schema
-	AdditionalProperties *schema
-	Items                *schema
-}
-
-// readOpenAPI returns api/openapi.json, and its operations by the method and the
-// path.
-func readOpenAPI(t *testing.T) (d description, operations map[string]operation) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(readFile(t, "api/openapi.json")), &d); err != nil {
-		t.Fatal(err)
-	}
-	operations = map[string]operation{}
-	for path, item := range d.Paths {
-		if item.Servers == nil { // so those of the whole document
-			path = "/v1" + path
-		}
-		for method, op := range map[string]*operation{
-			"GET": item.Get, "PUT": item.Put, "POST": item.Post, "DELETE": item.Delete,
-		} {
-			if op != nil {
-				operations[method+" "+path] = *op
-			}
-		}
-	}
-	return d, operations
-}
-
-// resolve returns the schema that a schema refers to, with the parts of allOf as
-// one.
-func (d description) resolve(s schema) schema {
-	if name, found := strings.CutPrefix(s.Ref, "#/components/schemas/"); found {
-		s = d.Components.Schemas[name]
-	}
-	if s.AllOf == nil {
-		return s
-	}
-	whole := schema{Type: "object", Properties: map[string]schema{}}
-	for _, part := range s.AllOf {
-		part = d.resolve(part)
-		maps.Copy(whole.Properties, part.Properties)
-		whole.Required = append(whole.Required, part.Required...)
-	}
-	return whole
-}
-
-// check checks that a value has the type, the bounds and the members of a schema, and
-// adds the names of the members to seen.
-func (d description) check(t testing.TB, seen map[string]bool, s schema, value any, name string) {
-	t.Helper()
-	if s.Ref != "" {
-		name = strings.TrimPrefix(s.Ref, "#/components/schemas/")
-	}
-	s = d.resolve(s)
-	kind := ""
-	switch v := value.(type) {
-	case string:
-		kind = "string"
-		if s.Enum != nil && !slices.Contains(s.Enum, v) {
-			t.Errorf("%s: got %q, want one of %q", name, v, s.Enum)
-		}
-	case float64:
-		kind = "number"
-		if s.Type == "integer" && v == math.Trunc(v) {
-			kind = "integer"
-		}
-		if s.Minimum != nil && v < *s.Minimum || s.Maximum != nil && v > *s.Maximum {
-			t.Errorf("%s: got %v, which is out of bounds", name, v)
-		}
-	case []any:
-		kind = "array"
-		if s.Items != nil {
-			for _, element := range v {
-				d.check(t, seen, *s.Items, element, name)
-			}
-		}
-	case map[string]any:
-		kind = "object"
-		for member, value := range v {
-			described, found := s.Properties[member]
-			if !found && s.AdditionalProperties != nil {
-				described, found = *s.AdditionalProperties, true
-			}
-			equal(t, name+" describes "+member, found, true)
-			if found {
-				seen[name+"."+member] = true
-				d.check(t, seen, described, value, name+"."+member)
-			}
-		}
-		for _, member := range s.Required {
-			equal(t, name+" has "+member, v[member] != nil, true)
-		}
-	}
-	equal(t, name+": type", kind, s.Type)
-}
-
-// api/openapi.json has the version and the operations of the service, their query
-// parameters, and the codes of a fault. The bounds and defaults of these are true. It
-// marks the operations under /v1, their parameters and the members of a pet that the
-// contract does not have.
-func TestOpenAPI(t *testing.T) {
-	d, operations := readOpenAPI(t)
-	equal(t, "the version", d.Info.Version, version)
-	s := start(t, manyPets(100)...)
-	s.do(t, "GET /v1/pets", "") // so that the journal is not empty
-	contract := readFile(t, "api/contract.md")
-	checkMark := func(name, description string, isOwn bool) {
-		isMarked := strings.HasPrefix(description, "Petstore's own: ")
-		equal(t, name+" is marked as petstore's own", isMarked, isOwn)
-	}
-	var routed []string
-	for _, rt := range s.service.routes {
-		if rt.operation == "" {
-			continue
-		}
-		routed = append(routed, rt.pattern)
-		op := operations[rt.pattern]
-		equal(t, rt.pattern+": the name", op.OperationID, rt.operation)
-		equal(t, rt.pattern+" has a summary and a tag", op.Summary != "" && len(op.Tags) == 1, true)
-		_, hasDefault := op.Responses["default"]
-		equal(t, rt.pattern+" describes its other errors", hasDefault, true)
-		isOfAPI := slices.Contains(s.service.faultOperations(), rt.operation)
-		if isOfAPI {
-			checkMark(rt.operation, op.Description, !strings.Contains(contract, rt.operation))
-		}
-		var names []string
-		for _, p := range op.Parameters {
-			in := "query"
-			if strings.Contains(rt.pattern, "{"+p.Name+"}") {
-				in = "path"
-			}
-			equal(t, p.Name+" is in", p.In, in)
-			equal(t, p.Name+" is required", p.Required, in == "path")
-			equal(t, p.Name+" has a type", d.resolve(p.Schema).Type != "", true)
-			if in == "path" {
-				names = append(names, "{"+p.Name+"}")
-				continue
-			}
-			names = append(names, p.Name)
-			if isOfAPI {
-				checkMark(p.Name, p.Description, slices.Contains(rt.beyond, p.Name))
-			}
-			base := rt.pattern + "?"
-			if rt.operation == "setFault" {
-				base += "code=503&"
-			}
-			try := func(value any, status int) string {
-				t.Helper()
-				r := s.do(t, fmt.Sprint(base, p.Name, "=", value), "", observer)
-				equal(t, r.request, r.status, status)
-				return r.body
-			}
-			if least := p.Schema.Minimum; least != nil {
-				try(*least, 200)
-				try(*least-1, 400)
-			}
-			if most := p.Schema.Maximum; most != nil {
-				try(*most, 200)
-				try(*most+1, 400)
-			}
-			switch p.Schema.Type {
-			case "integer":
-				try(0.5, 400)
-			case "number":
-				try(0.5, 200)
-			}
-			if p.Schema.Default != nil {
-				without := s.do(t, base, "", observer).body
-				equal(t, p.Name+": the answer with the default", try(p.Schema.Default, 200), without)
-			}
-		}
-		ofPath := regexp.MustCompile(`\{\w+\}`).FindAllString(rt.pattern, -1)
-		equal(t, rt.pattern+": the parameters", sorted(names), sorted(append(ofPath, rt.parameters...)))
-	}
-	equal(t, "the operations", keys(operations), sorted(routed))
-	newPet := d.Components.Schemas["NewPet"]
-	for name, member := range newPet.Properties {
-		checkMark(name, d.resolve(member).Description, !strings.Contains(contract, "`"+name+"`"))
-		var pet map[string]any
-		json.Unmarshal([]byte(newRex), &pet) // which has all members
-		delete(pet, name)
-		r := s.do(t, "POST /v1/pets", jsonText(pet), observer)
-		equal(t, name+" is required", r.status == 400, slices.Contains(newPet.Required, name))
-	}
-
-	var words []string
-	faultCode := d.Components.Schemas["FaultCode"]
-	for _, code := range faultCode.OneOf {
-		words = append(words, code.Enum...)
-		hasBoth := code.Type == "string" && code.Title != ""
-		equal(t, fmt.Sprint(code.Enum, code.Pattern, " has a type and a title"), hasBoth, true)
-	}
-	equal(t, "the words of FaultCode", words, faultWords())
-	for _, code := range []string{"400", "599", "503,lost,rst", "", "399", "600", "x", "lost,", "LOST"} {
-		isDescribed := slices.ContainsFunc(faultCode.OneOf, func(s schema) bool {
-			isPattern := s.Pattern != "" && regexp.MustCompile(s.Pattern).MatchString(code)
-			return isPattern || slices.Contains(s.Enum, code)
-		})
-		r := s.do(t, "PUT /__admin/fault?code="+code, "")
-		equal(t, fmt.Sprintf("FaultCode describes %q", code), isDescribed, r.status == 200)
-	}
-}
-
-// The answers of each operation have the statuses, members and types that
-// api/openapi.json describes, and the examples of the operations have the members and
-// types. Each member of the schemas below is in some answer.
-func TestSchemas(t *testing.T) {
-	d, operations := readOpenAPI(t)
-	seen := map[string]bool{}
-	for request, op := range operations {
-		example := op.RequestBody.Content.JSON.Example
-		body := ""
-		if example != nil {
-			body = jsonText(example)
-			d.check(t, map[string]bool{}, op.RequestBody.Content.JSON.Schema, example, op.OperationID)
-		}
-		for _, r := range op.Responses {
-			if c := r.Content.JSON; c.Example != nil {
-				d.check(t, map[string]bool{}, c.Schema, c.Example, op.OperationID+": example")
-			}
-		}
-		send := func(t *testing.T, s *server, query string, headers ...string) {
-			target := strings.Replace(request, "{petId}", "1", 1)
-			if op.OperationID == "setFault" {
-				target += query
-			}
-			r := s.do(t, target, body, append(headers, "Prefer: delay=0")...)
-			described, found := op.Responses[strconv.Itoa(r.status)]
-			wanted := described.Content.JSON.Schema
-			if r.status >= 400 {
-				wanted = schema{Ref: "#/components/schemas/Error"}
-				if strings.Contains(request, " /__admin/") {
-					_, found = op.Responses["default"]
-				}
-			}
-			equal(t, fmt.Sprint("the status ", r.status, " is described"), found, true)
-			var answer any
-			json.Unmarshal([]byte(r.body), &answer) // none for a 204
-			d.check(t, seen, wanted, answer, op.OperationID)
-		}
-		t.Run(op.OperationID, func(t *testing.T) {
-			send(t, start(t), "?delay=0") // which may be a 404
-			send(t, start(t), "", noKey)
-			few := start(t, newIda)
-			few.do(t, "GET /nothing", "")
-			send(t, few, "?delay=0")
-
-			// These requests make the fault and the journal have all members.
-			all := start(t, newRex)
-			all.setFault(t, "code=503&delay=30&answer-delay=0&retry-after=1&operation=createPet&skip=1&times=2")
-			all.do(t, "GET /v1", "", "Prefer: code=503, delay=0, answer-delay=0, retry-after=1")
-			all.do(t, "HEAD /v1/pets?x", "")
-			all.do(t, "POST /v1/pets", newRex)
-			all.send(t, "POST /v1/pets", newRex)
-			all.waitHeld(t, 1)
-			send(t, all, "?code=503&delay=0&answer-delay=0&retry-after=1&operation=createPet&skip=1&times=1")
-		})
-	}
-	for _, name := range []string{"Pet", "Error", "Fault", "AppliedFault", "Journal", "JournalMeta", "SentRequest", "JournalEntry"} {
-		for member := range d.resolve(d.Components.Schemas[name]).Properties {
-			if !seen[name+"."+member] {
-				t.Errorf("no answer has %s.%s: is it set, and does a request of this test or an example ask for it?", name, member)
-			}
-		}
-	}
-}
-
-var update = flag.Bool("update", false, "write what TestDocuments compares")
-
-// The enums FaultOperation and PetStatus of api/openapi.json are up to date, and so are
-// the tables of README.md and the reference that are marked as written. With -update,
-// this test writes them.
-func TestDocuments(t *testing.T) {
-	compare := func(name, want string) {
-		t.Helper()
-		switch {
-		case readFile(t, name) == want:
-		case *update:
-			if err := os.WriteFile(name, []byte(want), 0o666); err != nil {
-				t.Error(err)
-			}
-		default:
-			t.Errorf("%s is not up to date; this writes it: go test . -run TestDocuments -update", name)
-		}
-	}
-	text := readFile(t, "api/openapi.json")
-	for name, words := range map[string][]string{
-		"FaultOperation": start(t).service.faultOperations(),
-		"PetStatus":      petStatuses,
-	} {
-		enum := regexp.MustCompile(`"` + name + `":\s*\{[^{}]*"enum":\s*(\[[^]]*\])`)
-		found := enum.FindStringSubmatchIndex(text)
-		if found == nil {
-			t.Fatalf(`api/openapi.json has no "%s": { … "enum": [ … ] … }`, name)
-		}
-		var described []string
-		json.Unmarshal([]byte(text[found[2]:found[3]]), &described)
-		if !slices.Equal(described, words) {
-			text = text[:found[2]] + `["` + strings.Join(words, `", "`) + `"]` + text[found[3]:]
-		}
-	}
-	compare("api/openapi.json", text)
-
-	tables := writeTables(t)
-	if t.Failed() {
-		return
-	}
-	var used []string
-	for _, name := range []string{"README.md", "docs/reference.md"} {
-		written := regexp.MustCompile(`(?s)<!-- written: (\w+) -->.*?<!-- end -->`)
-		compare(name, written.ReplaceAllStringFunc(readFile(t, name), func(part string) string {
-			name := written.FindStringSubmatch(part)[1]
-			used = append(used, name)
-			return "<!-- written: " + name + " -->\n\n" + tables[name] + "\n<!-- end -->"
-		}))
-	}
-	equal(t, "the tables in the documents", sorted(used), keys(tables))
-}
-
-// writeTables returns the tables by their names: the flags as -h prints them, and the
-// others from api/openapi.json. The operations are in the order of the routes. The
-// members are in the order of the structs of the service, but for those of the journal
-// itself. A row without a meaning is an error.
-func writeTables(t *testing.T) map[string]string {
-	d, operations := readOpenAPI(t)
-	tables := map[string]string{}
-	row := func(table string, cells ...string) {
-		line := "| " + strings.Join(cells, " | ") + " |\n"
-		equal(t, line+" has a meaning", cells[len(cells)-1] != "", true)
-		tables[table] += line
-	}
-	head := func(table string, cells ...string) {
-		row(table, cells...)
-		tables[table] += "|" + strings.Repeat("---|", len(cells)) + "\n"
-	}
-	members := func(table, prefix string, s schema, names []string) {
-		for _, name := range names {
-			member := d.resolve(s.Properties[name])
-			row(table, "`"+prefix+name+"`", d.values(member), member.Description)
-		}
-	}
-
-	head("operations", "operation, with its parameters", "value", "meaning")
-	head("control", "operation, with its parameters", "value", "meaning")
-	for _, rt := range routes() {
-		if rt.operation == "" {
-			continue
-		}
-		table := "operations"
-		if strings.Contains(rt.pattern, "/__admin/") {
-			table = "control"
-		}
-		op := operations[rt.pattern]
-		row(table, "**"+rt.operation+"**: `"+rt.pattern+"`", "", op.Description)
-		switch rt.operation {
-		case "createPet":
-			members(table, "", d.Components.Schemas["NewPet"], memberNames(reflect.TypeFor[NewPet]()))
-		case "setFault": // has a table for its parameters
-		default:
-			for _, p := range op.Parameters {
-				row(table, "`"+p.Name+"`", d.values(p.Schema), p.Description)
-			}
-		}
-	}
-
-	head("codes", "`code`", "what the client gets")
-	for _, code := range d.Components.Schemas["FaultCode"].OneOf {
-		row("codes", d.values(code), code.Description)
-	}
-
-	head("faults", "parameter", "value", "meaning")
-	fault := d.resolve(d.Components.Schemas["Fault"])
-	for _, p := range operations["PUT /__admin/fault"].Parameters {
-		s := d.resolve(p.Schema)
-		s.Description = p.Description
-		fault.Properties[p.Name] = s
-	}
-	members("faults", "", fault, memberNames(reflect.TypeFor[standingFaultState]()))
-
-	head("journal", "member", "value", "meaning")
-	journal := d.Components.Schemas["Journal"]
-	members("journal", "", journal, journal.Required)
-	request := d.resolve(d.Components.Schemas["JournalEntry"])
-	members("journal", "requests[].", request, memberNames(reflect.TypeFor[entry]()))
-	members("journal", "meta.", d.resolve(journal.Properties["meta"]), memberNames(reflect.TypeFor[journalMeta]()))
-
-	var help bytes.Buffer
-	parseFlags([]string{"-h"}, &help)
-	_, usage, _ := strings.Cut(help.String(), "\n\n")
-	equal(t, "the number of flags", strings.Count(usage, "\n  -"), reflect.TypeFor[options]().NumField())
-	equal(t, "each flag has a meaning", strings.Contains(usage, "\t\n"), false)
-	tables["flags"] = "```\n" + usage + "```\n"
-	return tables
-}
-
-// values says which values a schema allows.
-func (d description) values(s schema) string {
-	s = d.resolve(s)
-	text := cmp.Or(s.Title, s.Type)
-	switch {
-	case s.Enum != nil:
-		text = "`" + strings.Join(s.Enum, "`, `") + "`"
-	case s.OneOf != nil:
-		var list []string
-		for _, one := range s.OneOf {
-			list = append(list, d.values(one))
-		}
-		text = strings.Join(list, ", ")
-	case s.Minimum != nil && s.Maximum != nil:
-		text += fmt.Sprintf(" from %v to %v", *s.Minimum, *s.Maximum)
-	case s.Minimum != nil:
-		text += fmt.Sprintf(", at least %v", *s.Minimum)
-	}
-	if s.Default != nil {
-		text += fmt.Sprint(", by default ", s.Default)
-	}
-	return text
-}
-
-// memberNames returns the names that the fields of a struct have in JSON, with those
-// of embedded structs in their place.
-func memberNames(t reflect.Type) []string {
-	var names []string
-	for _, field := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// faultWords returns the codes of a fault that are not a status.
-func faultWords() []string {
-	var codes []string
-	for _, known := range faultCodes {
-		codes = append(codes, known.code)
-	}
-	return codes
-}
-
-// A helper of these tests that is given a wrong value reports it.
-func TestHelpers(t *testing.T) {
-	s := start(t, newRex)
-	list := s.do(t, "GET /v1/pets", "")
-	failed := s.do(t, "GET /v1/pets/9", "")
-	d, _ := readOpenAPI(t)
-	checkSchema := func(s schema, value any) func(testing.TB) {
-		return func(t testing.TB) { d.check(t, map[string]bool{}, s, value, "value") }
-	}
-	pet := schema{Ref: "#/components/schemas/Pet"}
-	pets := schema{Type: "array", Items: &pet}
-	least, most := 1.0, 2.0
-	within := schema{Type: "number", Minimum: &least, Maximum: &most}
-	for name, check := range map[string]func(testing.TB){
-		"equal":               func(t testing.TB) { equal(t, "value", 1, 2) },
-		"matches":             func(t testing.TB) { matches(t, "value", "abc", "^b") },
-		"endsEarly":           func(t testing.TB) { endsEarly(t, time.Now().Add(-time.Minute)) },
-		"want: status":        func(t testing.TB) { list.want(t, 201, array(rex)) },
-		"want: body":          func(t testing.TB) { list.want(t, 200, "[]") },
-		"want: headers":       func(t testing.TB) { response{status: 200, body: "[]\n"}.want(t, 200, "[]") },
-		"want: error":         func(t testing.TB) { response{err: io.EOF}.want(t, 0, "") },
-		"wantError: status":   func(t testing.TB) { failed.wantError(t, 400, "not_found", "") },
-		"wantError: code":     func(t testing.TB) { failed.wantError(t, 404, "not", "") },
-		"wantError: message":  func(t testing.TB) { failed.wantError(t, 404, "not_found", "pet 8") },
-		"wantHeader: value":   func(t testing.TB) { list.wantHeader(t, "Content-Type", "text/html") },
-		"wantHeader: none":    func(t testing.TB) { list.wantHeader(t, "Content-Type", "") },
-		"do":                  func(t testing.TB) { s.do(t, "GET /v1/pets", "", "Prefer: code=lost") },
-		"reset":               func(t testing.TB) { s.reset(t, "{}") },
-		"setFault":            func(t testing.TB) { s.setFault(t, "code=x") },
-		"wantFault":           func(t testing.TB) { s.wantFault(t, `{"code":"503"}`) },
-		"wantJournal":         func(t testing.TB) { s.wantJournal(t, "GET /v1 200") },
-		"wantExit":            func(t testing.TB) { cmd := command{args: []string{"-x"}}.process(); cmd.Start(); wantExit(t, cmd) },
-		"readURL":             func(t testing.TB) { readURL(t, bufio.NewReader(strings.NewReader("http://127.0.0.1:1/\n"))) },
-		"ids":                 func(t testing.TB) { failed.ids(t) },
-		"check: type":         checkSchema(pets, map[string]any{}),
-		"check: no member":    checkSchema(pets, []any{map[string]any{"id": 1.0, "name": "a"}}),
-		"check: enum":         checkSchema(schema{Type: "string", Enum: []string{"a"}}, "b"),
-		"check: too small":    checkSchema(within, 0.5),
-		"check: too large":    checkSchema(within, 2.5),
-		"check: fraction":     checkSchema(schema{Type: "integer"}, 0.5),
-		"check: other member": checkSchema(schema{Type: "object"}, map[string]any{"x": 1.0}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			noted := &failure{TB: t}
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				check(noted)
-			}()
-			<-ended
-			if !noted.failed {
-				t.Error("this was not reported")
-			}
-		})
-	}
-}
-
-// failure is a test that may fail.
-type failure struct {
-	testing.TB
-	failed bool
-}
-
-func (f *failure) Error(...any)          { f.failed = true }
-func (f *failure) Errorf(string, ...any) { f.failed = true }
-
-func (f *failure) Fatal(...any) {
-	f.failed = true
-	runtime.Goexit()
-}
-
-func (f *failure) Fatalf(string, ...any) { f.Fatal() }
-
-// Fuzzing, a long wait, and speed.
+// Fuzzing, and speed.
 
 // FuzzCreate compares createPet with encoding/json.
 func FuzzCreate(f *testing.F) {
@@ -2809,10 +1987,10 @@ func FuzzCreate(f *testing.F) {
 		dec.Decode(&object)
 		return object
 	}
-	h := start(f).service.handler()
+	h := start(f).service
 	f.Fuzz(func(t *testing.T, body []byte) {
 		want := decode(body)
-		for _, name := range unknownNames(want, memberNames(reflect.TypeFor[NewPet]())) {
+		for _, name := range unknownNames(want, []string{"name", "categoryId", "status"}) {
 			delete(want, name)
 		}
 		_, isString := want["name"].(string)
@@ -2838,23 +2016,6 @@ func FuzzCreate(f *testing.F) {
 	})
 }
 
-// TestLong has a whole stall, which takes long.
-func TestLong(t *testing.T) {
-	if os.Getenv("PETSTORE_LONG") == "" {
-		t.Skip("PETSTORE_LONG is not set")
-	}
-	begin := time.Now()
-	c := program(t).sendRaw(t, "GET /v1/pets", "Prefer: code=stall")
-	c.SetDeadline(begin.Add(2 * time.Minute))
-	r := c.read()
-	equal(t, "status", r.status, 200)
-	equal(t, "body", r.body, half("[]\n"))
-	equal(t, "the body is cut", errors.Is(r.err, io.ErrUnexpectedEOF), true)
-	if took := time.Since(begin); took < 30*time.Second || took > time.Minute {
-		t.Errorf("it took %v, want 30 s", took)
-	}
-}
-
 // Benchmark measures requests to a service that begins with 1,000 pets and as many
 // requests in its journal.
 func Benchmark(b *testing.B) {
@@ -2866,7 +2027,7 @@ func Benchmark(b *testing.B) {
 		{"showJournal", "GET", "/__admin/requests", ""},
 	} {
 		b.Run(bb.operation, func(b *testing.B) {
-			h := start(b, manyPets(1000)...).service.handler()
+			h := start(b, manyPets(1000)...).service
 			for range 1000 {
 				call(h, "GET", "/v1/pets", "")
 			}
@@ -2885,11 +2046,12 @@ func Benchmark(b *testing.B) {
 
 // server is a running petstore.
 type server struct {
-	url     string   // without a slash at the end
-	key     string   // the API key that do and send use
-	log     *buffer  // nil for a process
-	service *service // nil for a process or a command
-	stop    func()   // stops the service; nil for a process; that of start closes no listener
+	url     string         // without a slash at the end
+	key     string         // the API key that do and send use
+	log     *buffer        // standard error
+	service *service       // nil for a process
+	stdin   io.WriteCloser // of a process
+	stop    func()         // stops the service, and waits for its end
 }
 
 // response is the answer to a request.
@@ -3125,14 +2287,6 @@ func (s *server) wantFault(t testing.TB, want string) {
 	s.do(t, "GET /__admin/fault", "").want(t, 200, want)
 }
 
-// waitHeld waits until the standing fault makes this many requests wait.
-func (s *server) waitHeld(t testing.TB, want int) {
-	t.Helper()
-	eventually(t, fmt.Sprint(want, " requests to be held"), func() bool {
-		return strings.Contains(s.do(t, "GET /__admin/fault", "").body, fmt.Sprintf(`"held":%d}`, want))
-	})
-}
-
 // waitWaiting waits until as many requests are listed as waiting, checks that they are
 // these, each with its operation, such as "GET /v1/pets listPets", and returns them.
 func (s *server) waitWaiting(t testing.TB, want ...string) (waiting []sentRecord) {
@@ -3204,41 +2358,43 @@ func (s *server) wantJournal(t testing.TB, want ...string) {
 
 // Helpers: services.
 
-// start serves these pets until the test ends. The log must stay empty.
+// start serves these pets, in the process of the test, until the test ends. The log must
+// stay empty.
 func start(t testing.TB, pets ...string) *server {
 	t.Helper()
-	return startWith(t, seedOf(t, pets...), func(*server, *http.Server) {})
+	return startWith(t, func(*service) {}, pets...)
 }
 
-// startWith is start with a seed, and a function that changes the service and its
-// HTTP server.
-func startWith(t testing.TB, seed *store, change func(*server, *http.Server)) *server {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &server{key: testKey, log: new(buffer), stop: cancel}
-	s.service = newService(testKey, seed, ctx.Done(), newLog(s.log, false))
-	ts := httptest.NewUnstartedServer(nil)
-	ts.Config = newServer(ctx, s.service)
-	change(s, ts.Config)
-	ts.Start()
-	s.url = ts.URL
-	t.Cleanup(func() {
-		s.stop()
-		ts.Close()
-		equal(t, "the log", s.log.take(), "")
-	})
-	return s
-}
-
-// seedOf returns a store with these pets.
-func seedOf(t testing.TB, pets ...string) *store {
+// startWith is start with a function that changes the service before it is used.
+func startWith(t testing.TB, change func(*service), pets ...string) *server {
 	t.Helper()
 	seed, err := readSeed([]byte(array(pets...)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return seed
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &server{url: rootURL(ln.Addr()), key: testKey, log: new(buffer)}
+	s.service = newService(ctx, testKey, seed, newLog(s.log, false))
+	change(s.service)
+	ended := make(chan error, 1)
+	go func() { ended <- runServer(ln, s.service, io.Discard) }()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		equal(t, "the error of runServer", <-ended, nil)
+	})
+	t.Cleanup(func() {
+		s.stop()
+		equal(t, "the log", s.log.take(), "")
+	})
+	return s
 }
+
+// shortWaits makes stalls and drips short.
+func shortWaits(s *service) { s.times.stall, s.times.drip = time.Millisecond, time.Millisecond }
 
 // call sends a request to a handler.
 func call(h http.Handler, method, target, body string) *httptest.ResponseRecorder {
@@ -3254,108 +2410,52 @@ func newRequest(method, target, body string) *http.Request {
 	return r
 }
 
-// command is a command line of petstore.
-type command struct {
-	args []string
-	key  string            // PETSTORE_API_KEY
-	env  map[string]string // other variables, for start
-}
-
-// process returns the command as a process of its own.
-func (c command) process() *exec.Cmd {
-	cmd := exec.Command(os.Args[0], c.args...)
-	cmd.Env = append(os.Environ(), childVariable+"=1", "PETSTORE_API_KEY="+c.key)
-	return cmd
-}
-
-// output runs a command that ends by itself, as one with -stdin does.
-func (c command) output() (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	cmd := c.process()
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if cmd.Start() == nil {
-		defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
-		cmd.Wait()
-	}
-	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
-}
-
-// start runs the command, in the process of the test, on a free port until the test
-// ends.
-func (c command) start(t testing.TB) *server {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	args := append([]string{"-addr", "127.0.0.1:0"}, c.args...)
-	getenv := func(name string) string {
-		if name == "PETSTORE_API_KEY" {
-			return c.key
-		}
-		return c.env[name]
-	}
-	r, w := io.Pipe()
-	log := new(buffer)
-	ended := make(chan error, 1)
-	go func() {
-		err := run(ctx, args, getenv, strings.NewReader(""), w, log)
-		w.CloseWithError(err)
-		ended <- err
-	}()
-	stdout := bufio.NewReader(r)
-	s := &server{url: readURL(t, stdout), key: c.key, log: log}
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		more, _ := io.ReadAll(stdout)
-		equal(t, "standard output after the base URL", string(more), "")
-		equal(t, "the error of run", <-ended, nil)
-	})
-	t.Cleanup(s.stop)
-	return s
-}
-
-// program starts petstore with these flags and testKey.
-func program(t testing.TB, args ...string) *server {
-	t.Helper()
-	return command{args: args, key: testKey}.start(t)
-}
-
-// readURL reads the base URL from standard output, and returns it without /v1.
-func readURL(t testing.TB, stdout *bufio.Reader) string {
-	t.Helper()
-	line, err := stdout.ReadString('\n')
-	match := regexp.MustCompile(`^(http://127\.0\.0\.1:[1-9]\d*)/v1\n$`).FindStringSubmatch(line)
-	if match == nil {
-		t.Fatalf("standard output: got %q and the error %v, want the base URL", line, err)
-	}
-	return match[1]
-}
-
 // childVariable is the environment variable that makes the test binary petstore.
 const childVariable = "PETSTORE_TEST_CHILD"
 
-// startProcess starts petstore in a process of its own. The process is killed when
-// the test ends, and stops if the test binary is killed.
-func startProcess(t testing.TB, stderr io.Writer, args ...string) (*server, *exec.Cmd) {
+// petstore returns a command that runs petstore on a free port, with this key.
+func petstore(key string, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), childVariable+"=1", "PETSTORE_API_KEY="+key)
+	return cmd
+}
+
+// startProcess runs petstore with -stdin. The process is killed when the test ends, and
+// stops if the test binary is killed.
+func startProcess(t testing.TB, cmd *exec.Cmd) *server {
 	t.Helper()
-	args = append([]string{"-addr", "127.0.0.1:0", "-stdin"}, args...)
-	cmd := command{key: testKey, args: args}.process()
-	cmd.Stderr = stderr
+	cmd.Args = append(cmd.Args, "-stdin")
+	s := &server{log: new(buffer)}
+	if cmd.Stderr == nil {
+		cmd.Stderr = s.log
+	}
 	stdin, err1 := cmd.StdinPipe()
 	stdout, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
-	io.WriteString(stdin, "more\n") // only its end stops petstore
 	t.Cleanup(func() { cmd.Process.Kill() })
-	return &server{url: readURL(t, bufio.NewReader(stdout)), key: testKey}, cmd
+	io.WriteString(stdin, "more\n") // only its end stops petstore
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	base := regexp.MustCompile(`^(http://127\.0\.0\.1:[1-9]\d*)/v1\n$`).FindStringSubmatch(line)
+	if base == nil {
+		t.Fatalf("standard output: got %q and the error %v, want the base URL", line, err)
+	}
+	_, s.key, _ = strings.Cut(cmd.Env[len(cmd.Env)-1], "=")
+	s.url, s.stdin = base[1], stdin
+	s.stop = func() {
+		stdin.Close()
+		wantExit(t, cmd, 0)
+	}
+	return s
 }
 
-// wantExit waits for the end of a process, and checks that its exit code is 0.
-func wantExit(t testing.TB, cmd *exec.Cmd) {
+// wantExit waits for the end of a process, and checks its exit code.
+func wantExit(t testing.TB, cmd *exec.Cmd, code int) {
 	t.Helper()
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	receive(t, "the end of the process", ended)
-	equal(t, "the exit code", cmd.ProcessState.ExitCode(), 0)
+	defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
+	cmd.Wait()
+	equal(t, "the exit code", cmd.ProcessState.ExitCode(), code)
 }
 
 // waitRefused waits until the service accepts no connections.
@@ -3392,29 +2492,19 @@ func equal[T any](t testing.TB, what string, got, want T) {
 	}
 }
 
+// contains checks that a text has a part.
+func contains(t testing.TB, what, got, part string) {
+	t.Helper()
+	if !strings.Contains(got, part) {
+		t.Errorf("%s:\n got %.3000q\nwant %q in it", what, got, part)
+	}
+}
+
 // matches checks that a regular expression matches a text.
 func matches(t testing.TB, what, got, pattern string) {
 	t.Helper()
 	if !regexp.MustCompile(pattern).MatchString(got) {
 		t.Errorf("%s:\n got %.3000q\nwant a match of %s", what, got, pattern)
-	}
-}
-
-// receive waits for a value from a channel.
-func receive[T any](t testing.TB, what string, c <-chan T) {
-	t.Helper()
-	select {
-	case <-c:
-	case <-time.After(patience):
-		t.Fatalf("waited too long for %s", what)
-	}
-}
-
-// endsEarly checks that what began then took less time than a whole drip.
-func endsEarly(t testing.TB, begin time.Time) {
-	t.Helper()
-	if took := time.Since(begin); took >= 9*time.Second {
-		t.Errorf("it took %v, want less than 9 s", took)
 	}
 }
 
@@ -3478,16 +2568,6 @@ func numbers(first, last, step int64) []int64 {
 	for n := first; n <= last; n += step {
 		list = append(list, n)
 	}
-	return list
-}
-
-// keys returns the sorted keys of a map.
-func keys[V any](m map[string]V) []string { return unknownNames(m, nil) }
-
-// sorted returns a sorted copy of a list.
-func sorted(list []string) []string {
-	list = slices.Clone(list)
-	slices.Sort(list)
 	return list
 }
 

@@ -65,43 +65,25 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 		return usageError{fmt.Errorf("%v; -h lists the flags", err)}
 	}
 	if opts.version {
-		build := "unknown"
-		if info, ok := debug.ReadBuildInfo(); ok {
-			build = info.Main.Version // since Go 1.24, from the version control system
-		}
-		_, err := fmt.Fprintf(stdout, "%s (build %s, %s)\n", version, build, runtime.Version())
-		return err
+		return printVersion(stdout)
 	}
 	key := getenv("PETSTORE_API_KEY")
 	if err := validateKey(key); err != nil {
 		return err
 	}
-
-	// Collecting garbage less often than by default saves CPU time. Near the memory
-	// limit, it is collected more often. A full store and a full journal stay below the
-	// limit, unless -seed adds a second set of pets.
-	if getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
-	if getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(maxStoreSize + 200<<20)
+	limitMemory(getenv)
+	seed, err := readSeedFile(opts.seed)
+	if err != nil {
+		return err
 	}
 
-	log := newLog(stderr, opts.log)
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	if opts.stdin {
 		go func() {
 			io.Copy(io.Discard, stdin)
-			stop()
+			stop(errors.New("standard input has ended"))
 		}()
-	}
-
-	seed := newStore()
-	if opts.seed != "" {
-		if seed, err = readSeedFile(opts.seed); err != nil {
-			return err
-		}
 	}
 	ln, err := net.Listen("tcp", opts.addr)
 	if err != nil {
@@ -112,17 +94,42 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 		key = newKey()
 		fmt.Fprintf(stderr, randomKeyNotice, key, root)
 	}
+	log := newLog(stderr, opts.log)
 	log.Info("a page for browsers", "url", root+"/")
 
-	// Before this, a signal ends the process. A second one has no effect: some
-	// supervisors, such as timeout(1), send two.
+	// Before this, a signal ends the process. A second after a stop has begun, one
+	// does so again. Until then, and until the process has ended, a second signal has no
+	// effect: some supervisors, such as timeout(1), send two at once.
 	ctx, restore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer restore()
-	return serveUntil(ctx, ln, newService(key, seed, ctx.Done(), log), stdout)
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, restore) })
+	return runServer(ln, newService(ctx, key, seed, log), stdout)
 }
 
-// newLog returns a log of what goes wrong. With hasRequests, it also has the requests
-// and the address of the page.
+// printVersion prints the version of the API and of this build.
+func printVersion(w io.Writer) error {
+	build := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		build = info.Main.Version // since Go 1.24, from the version control system
+	}
+	_, err := fmt.Fprintf(w, "%s (build %s, %s)\n", version, build, runtime.Version())
+	return err
+}
+
+// limitMemory sets when garbage is collected, unless the environment does. To collect
+// it less often than by default saves CPU time. Near the memory limit, it is collected
+// more often. A full store and a full journal stay below the limit, unless there are
+// two full sets of pets, such as that of -seed and that of a reset.
+func limitMemory(getenv func(string) string) {
+	if getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
+	}
+	if getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(maxStoreSize + 200<<20)
+	}
+}
+
+// newLog returns a log of what goes wrong. With hasRequests, it also has the requests,
+// the address of the page, and why petstore stops.
 func newLog(w io.Writer, hasRequests bool) *slog.Logger {
 	level := slog.LevelWarn
 	if hasRequests {
@@ -160,8 +167,8 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&opts.seed, "seed", "", "start with the pets in `file`, a JSON array")
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
 		"for example because the test that started it has ended")
-	flags.BoolVar(&opts.log, "log", false, "log the address of the page, every recorded request,\n"+
-		"and every request under /__admin but GET, HEAD and OPTIONS")
+	flags.BoolVar(&opts.log, "log", false, "log the address of the page, every recorded request, every request\n"+
+		"under /__admin but GET, HEAD and OPTIONS, and why petstore stops")
 	flags.BoolVar(&opts.version, "version", false, "print the versions of the interface and of this build, and exit")
 
 	if err := flags.Parse(args); err != nil {
@@ -197,8 +204,12 @@ Environment:
 Flags:
 `
 
-// readSeedFile returns a store with the pets in a file.
+// readSeedFile returns a store with the pets in a file, or an empty one if the name
+// is empty.
 func readSeedFile(name string) (*store, error) {
+	if name == "" {
+		return newStore(), nil
+	}
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("%w; -seed takes the path of a JSON file with an array of pets", err)
@@ -220,11 +231,11 @@ func rootURL(addr net.Addr) string {
 	return (&url.URL{Scheme: "http", Host: tcp.String()}).String() // which escapes a zone
 }
 
-// serveUntil serves s on ln, and prints its base URL. It returns nil once ctx is
-// done and the requests in flight have been answered, or their time is up. If it cannot
+// runServer serves s on ln, and prints its base URL. It returns nil once s.ctx is done
+// and the requests in flight have been answered, or their time is up. If it cannot
 // serve, or cannot print, it returns the error.
-func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writer) error {
-	srv := newServer(ctx, s)
+func runServer(ln net.Listener, s *service, stdout io.Writer) error {
+	srv := newServer(s)
 	defer srv.Close()
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
@@ -234,30 +245,36 @@ func serveUntil(ctx context.Context, ln net.Listener, s *service, stdout io.Writ
 	select {
 	case err := <-served:
 		return err
-	case <-ctx.Done():
+	case <-s.ctx.Done():
 	}
 
-	limit, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	limit, cancel := context.WithTimeout(context.Background(), s.times.stop)
 	defer cancel()
-	// If the time is up, the requests in flight get no answer. This is not logged: if
-	// standard error is a full pipe, the write would block, and petstore would not end.
-	srv.Shutdown(limit)
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		s.log.Info("stopping", "cause", context.Cause(s.ctx))
+	}()
+	srv.Shutdown(limit) // if the time is up, the requests in flight get no answer
+	select {
+	case <-logged:
+	case <-time.After(100 * time.Millisecond): // the log is a full pipe that nobody reads
+	}
 	return nil
 }
 
-// newServer returns an HTTP server for s, with timeouts for slow clients. When ctx is
+// newServer returns an HTTP server for s, with timeouts for slow clients. When s.ctx is
 // done, it closes the connections that have sent no request yet. Shutdown must be called
-// only once ctx is done.
-func newServer(ctx context.Context, s *service) *http.Server {
-	const readTimeout = 15 * time.Second // for the headers and the body
+// only once s.ctx is done.
+func newServer(s *service) *http.Server {
 	srv := &http.Server{
-		Handler:           s.handler(),
+		Handler:           s,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       readTimeout,
+		ReadHeaderTimeout: s.times.headers,
+		ReadTimeout:       s.times.read,
 		// The time for a body, a delay, an answer-delay and a drip, and some seconds to
 		// spare. A stall waits after its last write.
-		WriteTimeout:   readTimeout + 2*maxWait + (dripPieces-1)*dripInterval + 6*time.Second,
+		WriteTimeout:   s.times.read + 2*maxDelay + (dripPieces-1)*s.times.drip + 6*time.Second,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 60 << 10, // 64 KiB with the 4 KiB that net/http adds
 		// net/http would answer OPTIONS * itself.
@@ -265,12 +282,12 @@ func newServer(ctx context.Context, s *service) *http.Server {
 	}
 
 	// Browsers open connections before they need them. Shutdown would wait for up to
-	// 5 s for the first request on one. So each connection is closed when ctx is done,
+	// 5 s for the first request on one. So each connection is closed when s.ctx is done,
 	// even if it is accepted later, unless the headers of a request have been read.
 	var spare sync.Map // by connection, the function that cancels this
 	srv.ConnState = func(conn net.Conn, state http.ConnState) {
 		if state == http.StateNew {
-			spare.Store(conn, context.AfterFunc(ctx, func() { conn.Close() }))
+			spare.Store(conn, context.AfterFunc(s.ctx, func() { conn.Close() }))
 		} else if cancel, found := spare.LoadAndDelete(conn); found {
 			cancel.(func() bool)()
 		}

@@ -1,13 +1,13 @@
 package main
 
-// This file holds state: the world, the pets, the seed, and the journal of requests.
-// It also holds the reading and writing of JSON, most of which is for pets.
+// This file holds state: the world, the pets and their JSON, the seed, and the journal
+// of requests.
 
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -18,7 +18,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 )
 
 // world is the state that a reset replaces. Each request keeps the world that
@@ -28,18 +27,20 @@ type world struct {
 	pets     *store
 	journal  *journal
 	standing atomic.Pointer[standingFault] // nil for none
-	replaced chan struct{}                 // closed when the next world has replaced this one
+	ctx      context.Context               // done when a reset has replaced the world, or the process is to end
+	end      context.CancelFunc
 }
 
-func newWorld(seed *store) *world {
-	return &world{pets: seed.clone(), journal: newJournal(), replaced: make(chan struct{})}
+func newWorld(ctx context.Context, seed *store) *world {
+	ctx, end := context.WithCancel(ctx)
+	return &world{pets: seed.clone(), journal: newJournal(), ctx: ctx, end: end}
 }
 
 // setStanding replaces the standing fault, and releases the requests that the
 // old one holds. A nil fault only ends the old one.
 func (w *world) setStanding(f *standingFault) {
 	if old := w.standing.Swap(f); old != nil {
-		close(old.ended)
+		old.end()
 	}
 }
 
@@ -59,66 +60,6 @@ type Pet struct {
 	NewPet
 }
 
-// object is a JSON object that is being parsed. A method that parses a member removes
-// it, so only the unknown members are left in the end. The first error is kept.
-type object struct {
-	members map[string]json.RawMessage
-	firstError
-}
-
-// parseObject parses the JSON object of a pet. The last of several members with the
-// same name wins, as in encoding/json. Error messages call the text name,
-// such as "the body".
-func parseObject(name string, text []byte) (*object, error) {
-	if !utf8.Valid(text) {
-		return nil, badRequest(codeInvalidBody, name+" is not valid UTF-8")
-	}
-	o := &object{}
-	err := parseJSON(name, text, &o.members, `a JSON object, such as {"name":"Rex","categoryId":7}`)
-	return o, err
-}
-
-// take removes a member and returns its JSON. If there is none, it keeps an error
-// that says what is allowed, and returns nil.
-func (o *object) take(name, allowed string) json.RawMessage {
-	value := o.members[name]
-	if value == nil {
-		o.keep(invalidJSON(name, "missing", allowed))
-	}
-	delete(o.members, name)
-	return value
-}
-
-// text returns a member that must be a JSON string.
-func (o *object) text(name string) string {
-	value := o.take(name, "a string")
-	if !bytes.HasPrefix(value, []byte(`"`)) {
-		o.keep(invalidJSON(name, string(value), "a string"))
-	}
-	var text string
-	json.Unmarshal(value, &text) // fails only after an error above
-	return text
-}
-
-// choice returns a member that must be one of the allowed words.
-func (o *object) choice(name string, allowed []string) string {
-	value := o.take(name, orList(allowed))
-	var word string
-	json.Unmarshal(value, &word) // what is not a string is not one of the words
-	if !slices.Contains(allowed, word) {
-		o.keep(invalidJSON(name, string(value), orList(allowed)))
-	}
-	return word
-}
-
-// integer returns a member that must be an integer.
-func (o *object) integer(name string, least, most int64) int64 {
-	value := o.take(name, "an integer")
-	n, err := parseInteger(invalidJSON, name, string(value), least, most)
-	o.keep(err)
-	return n
-}
-
 // parsePet returns the pet that an object describes, if o.err is nil. It leaves
 // the unknown members in the object.
 func parsePet(o *object) NewPet {
@@ -130,23 +71,6 @@ func parsePet(o *object) NewPet {
 		p.Status = o.choice("status", petStatuses)
 	}
 	return p
-}
-
-// parseJSON parses text into v. Error messages call the text name, such as "the body".
-// They also say which JSON is allowed.
-func parseJSON(name string, text []byte, v any, allowed string) error {
-	err := json.Unmarshal(text, v)
-	trimmed := bytes.TrimSpace(text)
-	isNull := string(trimmed) == "null" // encoding/json accepts null for anything
-	if err == nil && !isNull {
-		return nil
-	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && len(trimmed) > 0 {
-		message := fmt.Sprintf("%s is not JSON: %v, at byte %d; it must be %s", name, syntax, syntax.Offset, allowed)
-		return badRequest(codeInvalidBody, message)
-	}
-	return invalidJSON(name, cmp.Or(string(trimmed), "empty"), allowed)
 }
 
 // encodeJSON returns v as JSON, with <, > and & as they are.
@@ -390,7 +314,7 @@ func (h headers) MarshalJSON() ([]byte, error) {
 type journalMeta struct {
 	Total int64     `json:"total"`
 	First int64     `json:"first"` // the smallest id that is kept, or 1
-	Since time.Time `json:"since"` // to the nanosecond, to tell clears apart
+	Since time.Time `json:"since"` // to the nanosecond, so that clients can tell clears apart
 }
 
 // journal holds the last requests, and those that wait to be recorded. It is safe
@@ -398,24 +322,40 @@ type journalMeta struct {
 type journal struct {
 	mu sync.Mutex // guards the fields below
 
-	entries []entry               // in the order of recording, which is that of their ids
-	size    int                   // of all entries
-	meta    journalMeta           // what readers get beside the entries
-	waiting map[*sentRequest]bool // requests with a delay or an answer-delay, until they are recorded
-	changed chan struct{}         // see watch
+	entries []entry     // in the order of recording, which is that of their ids
+	size    int         // of all entries
+	meta    journalMeta // what readers get beside the entries
+	clears  int         // how often the journal was cleared
+	// waiting has the requests that a fault makes wait, or has made wait, until they
+	// are recorded. The values are the standing faults that hold them, or nil.
+	waiting map[*sentRequest]*standingFault
+	changed chan struct{} // closed at the next add or clear; nil if nobody waits for that
 }
 
 func newJournal() *journal {
-	j := &journal{waiting: map[*sentRequest]bool{}}
+	j := &journal{waiting: map[*sentRequest]*standingFault{}}
 	j.clear()
 	return j
 }
 
-// addWaiting lists a request as waiting, until it is added.
-func (j *journal) addWaiting(r *sentRequest) {
+// addWaiting lists a request as waiting, until it is added. A nil fault is one of
+// Prefer.
+func (j *journal) addWaiting(r *sentRequest, f *standingFault) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.waiting[r] = true
+	j.waiting[r] = f
+}
+
+// held returns the number of waiting requests that this standing fault holds.
+func (j *journal) held(f *standingFault) (n int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, holder := range j.waiting {
+		if holder == f {
+			n++
+		}
+	}
+	return n
 }
 
 // add appends an entry, and drops the oldest entries beyond the bounds.
@@ -437,9 +377,9 @@ func (j *journal) add(e entry) {
 	j.wake()
 }
 
-// read returns the entries whose ids are above after, and the requests that wait, each
-// in the order in which they arrived. This is not the order of ids: a request whose
-// client has given up may be recorded after its own retry.
+// read returns the entries whose ids are above after, and the requests that wait. Both
+// lists are in the order in which the requests arrived. This is not the order of ids: a
+// request whose client has given up may be recorded after its own retry.
 func (j *journal) read(after int64) (entries []entry, waiting []waitingRequest, meta journalMeta) {
 	j.mu.Lock()
 	first := sort.Search(len(j.entries), func(i int) bool { return j.entries[i].ID > after })
@@ -460,21 +400,34 @@ func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.entries, j.size, j.meta = nil, 0, journalMeta{First: 1, Since: time.Now().UTC()}
+	j.clears++
 	j.wake()
 }
 
-// watch returns what the journal counts, the number of requests that wait, and a
-// channel that is closed at the next add or clear.
-func (j *journal) watch() (meta journalMeta, waiting int64, changed <-chan struct{}) {
+// wait waits until total requests have been recorded and no more than maxWaiting wait.
+// It also returns when the journal is cleared, or ctx is done.
+func (j *journal) wait(ctx context.Context, total, maxWaiting int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.changed == nil {
-		j.changed = make(chan struct{})
+	clears := j.clears
+	for j.meta.Total < total || int64(len(j.waiting)) > maxWaiting {
+		if j.changed == nil {
+			j.changed = make(chan struct{})
+		}
+		changed := j.changed
+		j.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		j.mu.Lock()
+		if j.clears != clears || ctx.Err() != nil {
+			return
+		}
 	}
-	return j.meta, int64(len(j.waiting)), j.changed
 }
 
-// wake closes the channel of watch. The caller holds mu.
+// wake lets those that wait look again. The caller holds mu.
 func (j *journal) wake() {
 	if j.changed != nil {
 		close(j.changed)
