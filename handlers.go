@@ -96,8 +96,6 @@ type route struct {
 func (rt route) pattern() string { return rt.method + " " + rt.path }
 
 func routes() []route {
-	const json, html, css, js = "application/json", "text/html; charset=utf-8",
-		"text/css; charset=utf-8", "text/javascript; charset=utf-8"
 	return []route{
 		{method: "GET", path: "/v1/pets", operation: "listPets", perform: listPets,
 			parameters: []string{"limit", "status", "after"}, beyond: []string{"after"}},
@@ -114,11 +112,14 @@ func routes() []route {
 			parameters: []string{"after", "total", "waiting"}},
 		{method: "DELETE", path: "/__admin/requests", operation: "clearJournal", perform: clearJournal},
 
-		{method: "GET", path: "/healthz", perform: static(json, []byte(`{"status":"ok"}`+"\n"))},
-		{method: "GET", path: "/openapi.json", perform: static(json, openAPI)},
-		{method: "GET", path: "/{$}", perform: static(html, indexHTML), headers: pageHeaders, isPage: true},
-		{method: "GET", path: "/page.css", perform: static(css, pageCSS), headers: pageHeaders, isPage: true},
-		{method: "GET", path: "/page.js", perform: static(js, pageJS), headers: pageHeaders, isPage: true},
+		{method: "GET", path: "/healthz", perform: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
+		{method: "GET", path: "/openapi.json", perform: static("application/json", openAPI)},
+		{method: "GET", path: "/{$}", perform: static("text/html; charset=utf-8", indexHTML),
+			headers: pageHeaders, isPage: true},
+		{method: "GET", path: "/page.css", perform: static("text/css; charset=utf-8", pageCSS),
+			headers: pageHeaders, isPage: true},
+		{method: "GET", path: "/page.js", perform: static("text/javascript; charset=utf-8", pageJS),
+			headers: pageHeaders, isPage: true},
 		{method: "GET", path: "/favicon.ico", perform: noIcon, isPage: true},
 	}
 }
@@ -305,9 +306,9 @@ func jsonAnswer(status int, text []byte) answer {
 	return newAnswer(status, "application/json", slices.Concat(text, []byte("\n")))
 }
 
-// handle is the way of a request. The part of an answer that a fault sends slowly comes
-// before the record, and the rest after it. So the journal has how the request ended, and
-// a client that has its whole answer finds its request there.
+// handle answers a request. The part of an answer that a fault sends slowly comes before
+// the record, and the rest after it. So the journal shows how the request ended, and a
+// client that has its whole answer finds its request there.
 func (s *service) handle(w http.ResponseWriter, r *http.Request, rt route) {
 	x := s.newExchange(w, r, rt)
 	a := x.try((*exchange).serve)
@@ -543,7 +544,7 @@ func (x *exchange) record(a answer) {
 	e.sentRequest = x.sentRequest()
 	e.Status = a.status
 	e.Seconds = secondsSince(x.arrived)
-	e.AnswerHeaders = headers(x.w.Header()) // of which WriteHeader has given net/http a copy
+	e.AnswerHeaders = headers(x.w.Header()) // net/http sends a copy that WriteHeader has made
 	e.Answer = string(a.body[:min(len(a.body), maxAnswer)])
 	e.Error = a.problem
 	x.world.journal.add(*e)
