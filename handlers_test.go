@@ -97,11 +97,8 @@ func TestListPets(t *testing.T) {
 		next  string // the query of the next page
 	}{
 		{"", numbers(1, 20, 1), "after=20"},
-		{"limit=1", numbers(1, 1, 1), "limit=1&after=1"},
 		{"limit=100", numbers(1, 100, 1), "limit=100&after=100"},
 		{"after=130", numbers(131, 150, 1), ""},
-		{"after=9223372036854775807", nil, ""},
-		{"after=-9223372036854775808&limit=2", numbers(1, 2, 1), "limit=2&after=2"},
 		{"status=sold", numbers(10, 150, 10), ""},
 		{"status=sold&limit=4&after=100", numbers(110, 140, 10), "limit=4&status=sold&after=140"},
 		{"status=sold&limit=5&after=100", numbers(110, 150, 10), ""},
@@ -120,7 +117,6 @@ func TestListPets(t *testing.T) {
 		})
 	}
 
-	start(t).do(t, "GET /v1/pets", "").want(t, 200, "[]")
 	start(t, newIda).do(t, "GET /v1/pets?status=available", "").want(t, 200, "[]") // Ida has no status
 }
 
@@ -132,7 +128,6 @@ func TestCreatePet(t *testing.T) {
 		{newIda, newIda},
 		{"\t{ \"categoryId\" : -0,\n\"name\":\"\"} ", `{"name":"","categoryId":0}`},
 		{`{"name":"a","categoryId":9223372036854775807}`, `{"name":"a","categoryId":9223372036854775807}`},
-		{`{"name":"a","categoryId":-9223372036854775808}`, `{"name":"a","categoryId":-9223372036854775808}`},
 
 		// Unknown members are ignored, and the last of duplicate members wins.
 		{`{"id":77,"x":null,"name":"a","categoryId":1,"Name":5,"STATUS":"x"}`, `{"name":"a","categoryId":1}`},
@@ -159,28 +154,24 @@ func TestCreatePet(t *testing.T) {
 	}
 }
 
-// A pet whose headers say that it is not JSON in UTF-8 is refused. For other requests,
-// these headers do not matter.
+// A pet whose headers say that it is not JSON in UTF-8 is refused. On other requests,
+// these headers have no effect.
 func TestMediaTypes(t *testing.T) {
 	const ofJSON = "Content-Type: application/json"
 	for headers, accepted := range map[string]bool{
 		ofJSON: true,
 		`Content-Type: Application/JSON; Charset="UTF-8"; x=y`: true,
-		"Content-Type:":                                                 true,
-		ofJSON + "\nContent-Encoding: Identity":                         true,
-		"Content-Type: text/plain":                                      false,
-		"Content-Type: application/jsonx":                               false,
-		"Content-Type: application/json; =":                             false,
-		ofJSON + "; charset=latin1":                                     false,
-		ofJSON + "\nContent-Type: a/b":                                  false,
-		ofJSON + "\nContent-Encoding: gzip":                             false,
-		ofJSON + "\nContent-Encoding: identity\nContent-Encoding: gzip": false,
+		"Content-Type:":                         true,
+		ofJSON + "\nContent-Encoding: Identity": true,
+		"Content-Type: text/plain":              false,
+		ofJSON + "; charset=latin1":             false,
+		ofJSON + "\nContent-Type: a/b":          false,
+		ofJSON + "\nContent-Encoding: gzip":     false,
 	} {
 		t.Run(headers, func(t *testing.T) {
 			s := start(t)
 			list := strings.Split(headers, "\n")
 			s.do(t, "GET /v1/pets", "", list...).want(t, 200, "[]")
-			s.do(t, "POST /__admin/reset", "", list...).want(t, 204, "")
 			create := s.do(t, "POST /v1/pets", newRex, list...)
 			if accepted {
 				create.want(t, 201, rex)
@@ -195,8 +186,7 @@ func TestMediaTypes(t *testing.T) {
 
 // The contract, section 4.3: get a pet.
 
-// The headers of getPet say that it is deprecated. They are on all of its responses,
-// but for the page of a gateway.
+// All answers of getPet but the page of a gateway say that it is deprecated.
 func TestGetPet(t *testing.T) {
 	s := start(t, newRex)
 	for _, tt := range []struct {
@@ -207,11 +197,7 @@ func TestGetPet(t *testing.T) {
 		{"1", "", 200, rex},
 		{"%31?x", "", 200, rex},
 		{"2", "", 404, "there is no pet 2"},
-		{"-0", "", 404, "there is no pet 0"},
-		{"-9223372036854775808", "", 404, "there is no pet -9223372036854775808"},
 		{"01", "", 400, "petId is '01'; it must be an integer"},
-		{"9223372036854775808", "", 400, "from -9223372036854775808 to 9223372036854775807"},
-		{"1?%zz", "", 400, "%zz"},
 		{"1", "Prefer: code=418", 418, simulated},
 		{"1", noKey, 401, "unauthorized"},
 	} {
@@ -272,17 +258,12 @@ func TestConcurrentCreates(t *testing.T) {
 			}
 		}
 	})
-	if t.Failed() {
-		return
+	var ids []int64
+	for range clients * each / 100 {
+		target := fmt.Sprint("/v1/pets?status=sold&limit=100&after=", len(ids))
+		ids = append(ids, response{body: call(h, "GET", target, "").Body.String()}.ids(t)...)
 	}
-	for _, status := range []string{"", "&status=sold"} {
-		var ids []int64
-		for range clients * each / 100 {
-			target := fmt.Sprint("/v1/pets?limit=100&after=", len(ids), status)
-			ids = append(ids, response{body: call(h, "GET", target, "").Body.String()}.ids(t)...)
-		}
-		equal(t, "the ids"+status, ids, numbers(1, clients*each, 1))
-	}
+	equal(t, "the ids", ids, numbers(1, clients*each, 1))
 }
 
 // The contract, section 5: authentication.
@@ -303,12 +284,9 @@ func TestKey(t *testing.T) {
 		{"", "unauthorized"},
 		{testKey, "unauthorized"},
 		{"Basic " + testKey, "unauthorized"},
-		{"Bearer" + testKey, "unauthorized"},
 
 		{"Bearer " + testKey[1:], "invalid_token"},
 		{"Bearer " + testKey + "x", "invalid_token"},
-		{"Bearer " + strings.ToUpper(testKey), "invalid_token"},
-		{"Bearer " + testKey + ", Bearer " + testKey, "invalid_token"},
 	} {
 		t.Run(tt.authorization, func(t *testing.T) {
 			r := s.do(t, "GET /v1/pets", "", "Authorization: "+tt.authorization)
@@ -328,23 +306,21 @@ func TestKey(t *testing.T) {
 // body has been read, and before anything else. Other paths do not need it.
 func TestKeyIsNeeded(t *testing.T) {
 	s := start(t)
-	for _, request := range []string{
-		"GET /v1", "GET /v1/", "GET /v1/pets", "HEAD /v1/pets", "BREW /v1/pets?%zz", "GET /v1//pets",
-		"POST /v1/pets", "GET /v1/nothing", "GET /v1/store/orders", "GET /%76%31/pets",
-		"GET /__admin", "GET /__admin/nothing", "POST /__admin/reset", "PUT /__admin/fault?code=x",
-		"DELETE /__admin/requests", "GET /%5F_admin/fault",
+	for status, requests := range map[int][]string{
+		401: {
+			"GET /v1", "GET /v1/", "GET /v1/pets", "HEAD /v1/pets", "BREW /v1/pets?%zz", "GET /v1//pets",
+			"POST /v1/pets", "GET /v1/nothing", "GET /v1/store/orders", "GET /%76%31/pets",
+			"GET /__admin", "GET /__admin/nothing", "POST /__admin/reset", "PUT /__admin/fault?code=x",
+			"DELETE /__admin/requests", "GET /%5F_admin/fault",
+		},
+		404: {"GET /v1x", "GET /__adminx", "GET /nothing"},
 	} {
-		t.Run(request, func(t *testing.T) {
-			r := s.do(t, request, "x", noKey, "Prefer: code=418", observer)
-			equal(t, "status", r.status, 401)
-		})
-	}
-	for request, status := range map[string]int{
-		"PUT /healthz": 405, "GET /v1x": 404, "GET /__adminx": 404, "GET /nothing": 404,
-	} {
-		t.Run(request, func(t *testing.T) {
-			equal(t, "status", s.do(t, request, "", noKey).status, status)
-		})
+		for _, request := range requests {
+			t.Run(request, func(t *testing.T) {
+				r := s.do(t, request, "x", noKey, "Prefer: code=418", observer)
+				equal(t, "status", r.status, status)
+			})
+		}
 	}
 }
 
@@ -359,9 +335,11 @@ func TestPageFiles(t *testing.T) {
 		"/openapi.json": {"api/openapi.json", "application/json"},
 	} {
 		t.Run(path, func(t *testing.T) {
+			text, err := os.ReadFile(file.name)
+			equal(t, "the error of the file", err, nil)
 			r := s.do(t, "GET "+path, "", noKey)
 			equal(t, "status", r.status, 200)
-			equal(t, "body", r.body, readFile(t, file.name))
+			equal(t, "body", r.body, string(text))
 			r.wantHeader(t, "Content-Type", file.contentType)
 			if path == "/openapi.json" {
 				return
@@ -420,31 +398,24 @@ func TestRefused(t *testing.T) {
 	s := start(t, newRex)
 	const list, create, fault, reset = "GET /v1/pets?", "POST /v1/pets", "PUT /__admin/fault?", "POST /__admin/reset"
 	pet := func(id string) string { return `{"name":"a","categoryId":1,"id":` + id + "}" }
-	forty := strings.Repeat("é", 40)
-	const utf16 = "[\x00{\x00}\x00]\x00"
 	for _, tt := range []struct{ request, body, message string }{
 		{list + "limit=0", "", "limit is '0'; it must be an integer from 1 to 100"},
 		{list + "limit=", "", "limit is '';"},
 		{list + "limit=%2B5", "", "limit is '+5';"},
-		{list + "limit=" + forty, "", "limit is '" + forty + "';"},
-		{list + "limit=" + forty + "x", "", "limit is '" + forty + "…';"},
-		{list + "limit=%ff", "", "limit is '\ufffd';"},
+		{list + "limit=" + strings.Repeat("é", 41), "", "limit is '" + strings.Repeat("é", 40) + "…';"},
 		{list + "limit=5&limit=5", "", "limit is given 2 times"},
 		{list + "after=x", "", "after is 'x'; it must be an integer"},
 		{list + "after=9223372036854775808", "", "from -9223372036854775808 to 9223372036854775807"},
 		{list + "status=", "", "status is '';"},
 		{list + "status=Sold", "", "status is 'Sold'; it must be available, pending or sold"},
 		{list + "%zz", "", `"%zz"`},
-		{list + "limit=5;status=sold", "", "semicolon"},
 
 		{create, "", `the body is empty; it must be a JSON object, such as {"name":"Rex","categoryId":7}`},
 		{create, " null ", "the body is null;"},
 		{create, `{"name":"a"`, "the body is not JSON: unexpected end of JSON input, at byte 11;"},
 		{create, `{"name":"","categoryId":1,"x":"` + "\xff\"}", "UTF-8"},
-		{create, "{}", "name is missing; it must be a string"},
-		{create, `{"Name":"a","NAME":"a","categoryId":1}`, "name is missing;"},
+		{create, `{"Name":"a","NAME":"a","categoryId":1}`, "name is missing; it must be a string"},
 		{create, `{"name":5,"categoryId":1}`, "name is 5;"},
-		{create, `{"name":"a","categoryId":null}`, "categoryId is null;"},
 		{create, `{"name":"a","categoryId":5e0}`, `categoryId is 5e0;`},
 		{create, `{"name":"a","categoryId":9223372036854775808}`, "from -9223372036854775808 to"},
 		{create, `{"name":"a","categoryId":1,"status":"Sold"}`, `status is "Sold"; it must be available, pending or sold`},
@@ -452,8 +423,6 @@ func TestRefused(t *testing.T) {
 
 		// Of several errors, it is always the same one that is reported.
 		{list + "status=x&after=x&limit=x", "", "limit is 'x';"},
-		{list + "status=x&after=x", "", "after is 'x';"},
-		{list + "status=sold&status=sold&limit=1&limit=1", "", "limit is given 2 times"},
 		{create, `{"status":1,"categoryId":"x","name":1}`, "name is 1;"},
 
 		{fault, "", "code, delay or answer-delay must be given"},
@@ -461,43 +430,32 @@ func TestRefused(t *testing.T) {
 		{fault + "code=503,,503", "", "code is '';"},
 		{fault + "code=503,lost&times=2", "", "times cannot be given with a list"},
 		{fault + "code=lost,drip&retry-after=7", "", "retry-after needs a status"},
-		{fault + "delay=1&retry-after=7", "", "retry-after needs a status"},
-		{fault + "retry-after=7", "", "retry-after needs a status"},
 		{fault + "delay=x", "", "delay is 'x'; it must be a number of seconds from 0 to 30"},
 		{fault + "delay=30.01", "", "delay is '30.01';"},
 		{fault + "delay=-0", "", "delay is '-0';"},
-		{fault + "delay=1_0", "", "delay is '1_0';"},
-		{fault + "delay=1e-05", "", "delay is '1e-05';"},
 		{fault + "answer-delay=", "", "answer-delay is '';"},
 		{
 			fault + "code=503&retry-after=1.5", "",
 			"retry-after is '1.5'; it must be an integer from 0 to 3600, date: and such an integer, or none",
 		},
 		{fault + "code=503&retry-after=3601", "", "retry-after is '3601';"},
-		{fault + "code=503&retry-after=date:", "", "retry-after is 'date:';"},
 		{fault + "code=503&operation=reset", "", "operation is 'reset'; it must be listPets, createPet"},
 
 		// Under /__admin, an unknown parameter is refused, so that a GET in which -X PUT
 		// was forgotten fails, and a body that would have no effect, too.
-		{"GET /__admin/fault?z&x&code=503&y", "", "GET /__admin/fault does not take the parameter 'code';"},
-		{"GET /__admin/fault?code=503", "", "-X PUT"},
+		{"GET /__admin/fault?z&x&code=503&y", "", "take the parameter 'code'; a fault is set with PUT (curl -X PUT)"},
 		{"DELETE /__admin/requests?after=1", "", "it takes no parameters"},
 		{"GET /__admin/requests?limit=1", "", "the parameter 'limit'; it takes the query parameters after, total, waiting"},
-		{"GET /__admin/requests?total=x", "", "total is 'x';"},
 		{"GET /__admin/requests?waiting=-1", "", "waiting is '-1'; it must be an integer from 0 to"},
 		{"PUT /__admin/fault?code=503", "{}", "does not take a body"},
 
 		{reset, " ", `the seed is empty; it must be a JSON array, such as [{"name":"Rex","categoryId":7}]`},
-		{reset, "null\n", "the seed is null;"},
 		{reset, "\xef\xbb\xbf[]", "the seed begins with a byte order mark"},
-		{reset, "\xff\xfe" + utf16, "the seed begins with a byte order mark"},
-		{reset, "\x00" + utf16, "is in UTF-16; save it as UTF-8"},
+		{reset, "\xff\xfe[\x00]\x00", "is in UTF-16; save it as UTF-8"},
 		{reset, "[5]", "pet 1: the pet is 5; it must be a JSON object"},
 		{reset, array(newIda, `{"id":1}`), "pet 2: name is missing;"},
 		{reset, array(newIda, `{"name":"a","categoryId":1,"stauts":"sold"}`), "pet 2: a pet has no member 'stauts'"},
-		{reset, `[{"name":"` + "\xff" + `"}]`, "pet 1: the pet is not valid UTF-8"},
 		{reset, array(pet("0")), "pet 1: id is 0; it must be an integer from 1 to 9223372036854775807"},
-		{reset, array(pet("9223372036854775808")), "pet 1: id is 9223372036854775808;"},
 		{reset, array(pet("4"), pet("9"), pet("4")), "pet 3: id 4 is taken by pet 1"},
 	} {
 		t.Run(tt.request+" "+tt.body, func(t *testing.T) {
@@ -590,7 +548,6 @@ func TestErrorOrder(t *testing.T) {
 		{"POST /v1/pets?x", "{", []string{wrongType}, 415, "Content-Type is 'x'", 1},
 		{"POST /v1/pets", "{", nil, 400, "JSON", 1},
 		{"GET /healthz", tooLarge, nil, 413, "65536 bytes", 0},
-		{"POST /__admin/reset", tooLarge, nil, 413, "65536 bytes", 0},
 	} {
 		t.Run(fmt.Sprintf("%d %s %.2s", tt.status, tt.request, tt.body), func(t *testing.T) {
 			s.setFault(t, "delay=0")
@@ -634,20 +591,18 @@ func TestFullStore(t *testing.T) {
 	seed := s.service.seed
 	equal(t, "the size of Rex", seed.size, int64(len(rex))+128)
 	seed.size = 256<<20 - int64(len(ida)) - 128
-	oneByteMore := strings.Replace(newIda, "Ida", "Ida+", 1)
 	for range 2 { // a reset restores the size, too
 		s.reset(t, "")
-		s.do(t, "POST /v1/pets", oneByteMore).wantError(t, 507, "insufficient_storage", "268435456 bytes")
 		s.do(t, "POST /v1/pets", newIda).want(t, 201, ida)
-		s.do(t, "POST /v1/pets", newIda).wantError(t, 507, "insufficient_storage", "")
+		s.do(t, "POST /v1/pets", newIda).wantError(t, 507, "insufficient_storage", "268435456 bytes")
 		s.do(t, "GET /v1/pets?status=sold", "").want(t, 200, array(rex))
 	}
 }
 
 // Faults for one request.
 
-// What a client gets from a fault, and what the journal has: the answer and the
-// error, even if the fault keeps them from the client. Rex is in the store.
+// Each code changes what the client gets. The journal has the answer and the error, even
+// if the fault keeps them from the client. Rex is in the store.
 func TestFaultCodes(t *testing.T) {
 	const create, refused, head = "POST " + newIda, "POST []", "HEAD "
 	list, added := array(rex)+"\n", ida+"\n"
@@ -672,19 +627,16 @@ func TestFaultCodes(t *testing.T) {
 		{"html", create, 502, gatewayPage, gatewayPage, nil, ""},
 
 		{"lost", refused, 0, "", bad, io.EOF, "the body is []"},
-		{"truncate", refused, 400, half(bad), bad, io.ErrUnexpectedEOF, "the body is []"},
-		{"malformed", refused, 400, half(bad), half(bad), nil, "the body is []"},
 		{"html", refused, 502, gatewayPage, gatewayPage, nil, "the body is []"},
 
-		{"418", head, 418, "", teapot, nil, simulated},
-		{"rst", head, 0, "", "", syscall.ECONNRESET, ""},
 		{"truncate", head, 0, "", list, io.EOF, ""},
 		{"stall", head, 0, "", list, io.EOF, ""},
 		{"drip", head, 200, "", list, nil, ""},
-		{"malformed", head, 200, "", half(list), nil, ""},
-		{"html", head, 502, "", gatewayPage, nil, ""},
 	} {
-		performed := tt.code != "418" && tt.code != "hangup" && tt.code != "rst"
+		pets := array(rex)
+		if tt.send == create && tt.code != "418" && tt.code != "hangup" && tt.code != "rst" {
+			pets = array(rex, ida)
+		}
 		for source, prefer := range map[string]string{"standing": "", "Prefer": "code=" + tt.code} {
 			t.Run(tt.code+" "+tt.send+"/"+source, func(t *testing.T) {
 				s := startWith(t, shortWaits, newRex)
@@ -698,7 +650,7 @@ func TestFaultCodes(t *testing.T) {
 				if !errors.Is(r.err, tt.err) {
 					t.Errorf("error: got %v, want %v", r.err, tt.err)
 				}
-				equal(t, "Ida was added", s.has(t, ida), performed && tt.send == create)
+				equal(t, "the pets", s.pets(t), pets)
 
 				entries, _, _ := s.readJournal(t, "") // without a wait: it was recorded before
 				if len(entries) != 1 {
@@ -708,21 +660,19 @@ func TestFaultCodes(t *testing.T) {
 				equal(t, "status in the journal", e.Status, tt.status)
 				equal(t, "answer in the journal", e.Answer, tt.answer)
 				equal(t, "fault in the journal", e.Fault, map[string]string{"code": tt.code})
-				equal(t, "Preference-Applied in the journal", e.AnswerHeaders["Preference-Applied"], prefer)
 				if !strings.HasPrefix(e.Error, tt.problem) || (tt.problem == "") != (e.Error == "") {
 					t.Errorf("error in the journal: got %q, want %q", e.Error, tt.problem)
 				}
 			})
 		}
 	}
-	html := start(t).do(t, "GET /v1/pets", "", "Prefer: code=html")
-	html.wantHeader(t, "Content-Type", "text/html")
-	malformed := start(t).do(t, "GET /v1/pets", "", "Prefer: code=malformed")
-	malformed.wantHeader(t, "Content-Type", "application/json")
+	for code, contentType := range map[string]string{"html": "text/html", "malformed": "application/json"} {
+		start(t).do(t, "GET /v1/pets", "", "Prefer: code="+code).wantHeader(t, "Content-Type", contentType)
+	}
 }
 
-// A simulated Error is like a real one, but without the header Allow. Its Retry-After is
-// as asked for, or else 1 for 429 and 503.
+// A simulated Error is like a real one, but without the header Allow, whatever the
+// request. Its Retry-After is as asked for, or else 1 for 429 and 503.
 func TestSimulatedErrors(t *testing.T) {
 	s := start(t)
 	for _, tt := range []struct {
@@ -732,7 +682,6 @@ func TestSimulatedErrors(t *testing.T) {
 		retryAfter string
 		challenge  string
 	}{
-		{"code=400", 400, "bad_request", "", ""},
 		{"code=401", 401, "invalid_token", "", `Bearer realm="petstore", error="invalid_token"`},
 		{"code=405", 405, "method_not_allowed", "", ""},
 		{"code=429", 429, "too_many_requests", "1", ""},
@@ -740,20 +689,16 @@ func TestSimulatedErrors(t *testing.T) {
 		{"code=599", 599, "status_599", "", ""},
 		{"code=429, retry-after=0", 429, "too_many_requests", "0", ""},
 		{"code=503, retry-after=none", 503, "service_unavailable", "", ""},
-		{"code=401, retry-after=2", 401, "invalid_token", "2", `Bearer realm="petstore", error="invalid_token"`},
 		{"code=500, retry-after=3600", 500, "internal_server_error", "3600", ""},
 	} {
-		// Neither the path, the method, the query nor the body matters.
-		for _, request := range []string{"GET /v1/pets", "BREW /v1//nothing?%zz"} {
-			t.Run(tt.prefer+" "+request, func(t *testing.T) {
-				r := s.do(t, request, "{", "Prefer: "+tt.prefer)
-				r.wantError(t, tt.status, tt.code, simulated)
-				r.wantHeader(t, "Retry-After", tt.retryAfter)
-				r.wantHeader(t, "WWW-Authenticate", tt.challenge)
-				r.wantHeader(t, "Allow", "")
-				r.wantHeader(t, "Preference-Applied", tt.prefer)
-			})
-		}
+		t.Run(tt.prefer, func(t *testing.T) {
+			r := s.do(t, "BREW /v1//nothing?%zz", "{", "Prefer: "+tt.prefer)
+			r.wantError(t, tt.status, tt.code, simulated)
+			r.wantHeader(t, "Retry-After", tt.retryAfter)
+			r.wantHeader(t, "WWW-Authenticate", tt.challenge)
+			r.wantHeader(t, "Allow", "")
+			r.wantHeader(t, "Preference-Applied", tt.prefer)
+		})
 	}
 }
 
@@ -782,16 +727,12 @@ func TestPrefer(t *testing.T) {
 	for _, tt := range []struct{ prefer, applied string }{
 		{` CODE = "418"	; delay="0"`, "code=418, delay=0"},
 		{",;=,code=418,;", "code=418"},
-		{"code=418, code=500", "code=418"},
 		{"code=418\nPrefer: code=500", "code=418"},
 		{"code=418,lost", "code=418"},
-		{`code="418,500"`, "code=418"},
 		{
-			"answer-delay=0.0;delay=0.010;retry-after=-0;code=418",
-			"code=418, delay=0.01, answer-delay=0, retry-after=0",
+			"answer-delay=0.0;delay=0.010;retry-after=date:-0;code=418",
+			"code=418, delay=0.01, answer-delay=0, retry-after=date:0",
 		},
-		{"code=418, retry-after=date:7", "code=418, retry-after=date:7"},
-		{"answer-delay=0.00001", "answer-delay=0.00001"},
 		{"wait=x, respond-async, skip=x, operation=x, times=x", ""},
 	} {
 		t.Run(tt.prefer, func(t *testing.T) {
@@ -807,8 +748,6 @@ func TestPrefer(t *testing.T) {
 	}
 	for prefer, message := range map[string]string{
 		"code=503,, retry-after=x":     "retry-after is 'x'; it must be an integer from 0 to 3600",
-		"delay=0, retry-after=5":       "retry-after needs a status",
-		"code=lost, retry-after=5":     "retry-after needs a status",
 		"retry-after=none, code=drip;": "retry-after needs a status",
 		"retry-after=5":                "retry-after needs a status",
 	} {
@@ -822,32 +761,18 @@ func TestPrefer(t *testing.T) {
 	s.do(t, "GET /__admin/fault", "", "Prefer: code=hangup").want(t, 200, "{}")
 }
 
-// The delays come before the answer. The journal has the time that they take together.
+// The journal has the seconds that a delay and an answer-delay take together.
 func TestDelays(t *testing.T) {
 	s := start(t)
-	for _, tt := range []struct {
-		fault, prefer string
-		status        int
-		least         float64 // seconds
-	}{
-		{"code=503", "Prefer: delay=0.1, answer-delay=0.15", 200, 0.25},
-		{"delay=0.2", "", 200, 0.2},
-		{"code=503&answer-delay=0.2", "", 503, 0.2},
-	} {
-		t.Run(tt.fault+" "+tt.prefer, func(t *testing.T) {
-			s.reset(t, "")
-			s.setFault(t, tt.fault)
-			equal(t, "status", s.do(t, "GET /v1/pets", "", tt.prefer).status, tt.status)
-			e := s.journal(t, 1)[0]
-			if most := time.Since(e.Time).Seconds() + 0.002; e.Seconds < tt.least || e.Seconds > most {
-				t.Errorf("it took %v seconds, want %v to %v", e.Seconds, tt.least, most)
-			}
-		})
+	s.do(t, "GET /v1/pets", "", "Prefer: delay=0.1, answer-delay=0.15").want(t, 200, "[]")
+	e := s.journal(t, 1)[0]
+	if most := time.Since(e.Time).Seconds() + 0.002; e.Seconds < 0.25 || e.Seconds > most {
+		t.Errorf("the request took %v seconds, want 0.25 to %v", e.Seconds, most)
 	}
 }
 
-// A drip sends ten pieces of about the same length, with a pause between them, or one
-// for each byte of a shorter body. A stall sends its half before it waits.
+// A drip sends ten pieces with a pause between them, or one for each byte of a shorter
+// body. A stall sends its half before it waits.
 func TestPieces(t *testing.T) {
 	const pause = 5 * time.Millisecond
 	for pets, want := range map[string]int{"[]": 3, array(rex): 10} {
@@ -864,11 +789,6 @@ func TestPieces(t *testing.T) {
 		w.Flush() // as net/http does with the last piece
 		equal(t, "the number of pieces", len(w.pieces), want)
 		equal(t, "what is sent", strings.Join(w.pieces, ""), pets+"\n")
-		for i, piece := range w.pieces {
-			if least := len(pets+"\n") / want; len(piece) < least || len(piece) > least+1 {
-				t.Errorf("piece %d: got %q, want %d bytes or one more", i+1, piece, least)
-			}
-		}
 	}
 
 	s := startWith(t, func(s *service) { s.times.drip = time.Hour })
@@ -885,13 +805,6 @@ func TestPieces(t *testing.T) {
 		equal(t, "the number of requests that wait", len(waiting), 1)
 		s.reset(t, "")
 	}
-
-	// The connection stays open after a drip.
-	s = startWith(t, shortWaits)
-	c := s.sendRaw(t, "GET /v1/pets", "Prefer: code=drip")
-	c.read().want(t, 200, "[]")
-	c.write("GET /healthz HTTP/1.1\nHost: petstore\n\n")
-	c.read().want(t, 200, `{"status":"ok"}`)
 }
 
 // pieceRecorder records what is sent at once.
@@ -911,103 +824,89 @@ func (w *pieceRecorder) Flush() {
 func TestConnectionOfBrowser(t *testing.T) {
 	s := start(t)
 	const browser = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-	for request, closes := range map[string]bool{
-		"GET /v1/pets\n" + browser:                        true,
-		"GET /v1/pets\n" + browser + "\nAuthorization: x": true,
-		"GET /v1/pets\n" + browser + "\nPrefer: code=503": true,
-		"OPTIONS /v1/pets\n" + browser:                    true,
-		"GET /nothing\n" + browser:                        true,
-		"GET /healthz\n" + browser:                        true,
-		"GET /v1/pets\nUser-Agent: curl/8.5.0":            false,
-		"GET /v1/pets\nSec-Fetch-Site: same-origin":       false,
-		"GET /v1/pets\nUser-Agent: x Mozilla/5.0":         false,
-		"GET /v1/pets\n" + browser + "\n" + observer:      false,
-		"GET /__admin/fault\n" + browser:                  false,
-		"OPTIONS /__admin/fault\n" + browser:              false,
-		"GET /\n" + browser:                               false,
-		"GET /page.js\n" + browser:                        false,
-		"GET /favicon.ico\n" + browser:                    false,
+	for request, next := range map[string]int{ // the status of the next request, or 0
+		"GET /v1/pets\n" + browser:                        0,
+		"GET /v1/pets\n" + browser + "\nPrefer: code=503": 0,
+		"OPTIONS /v1/pets\n" + browser:                    0,
+		"GET /nothing\n" + browser:                        0,
+		"GET /v1/pets\nUser-Agent: curl/8.5.0":            200,
+		"GET /v1/pets\n" + browser + "\n" + observer:      200,
+		"GET /__admin/fault\n" + browser:                  200,
+		"OPTIONS /__admin/fault\n" + browser:              200,
+		"GET /\n" + browser:                               200,
+		"GET /page.js\n" + browser:                        200,
 	} {
 		t.Run(request, func(t *testing.T) {
 			request, header, _ := strings.Cut(request, "\n")
 			c := s.sendRaw(t, request, header)
 			c.read()
 			c.write("GET /healthz HTTP/1.1\nHost: petstore\n\n")
-			equal(t, "the status of the next request on the connection", c.read().status == 200, !closes)
+			equal(t, "the status of the next request on the connection", c.read().status, next)
 		})
 	}
 }
 
-// What ends a wait: the end of the standing fault, if it is one of that; a reset; a stop;
-// and that the client leaves. Until then, the request is listed as waiting and is counted
-// as held, and it is not recorded.
+// A wait ends when its standing fault ends, at a reset, at a stop, and when the client
+// leaves. Until then, the request is listed as waiting and is counted as held. It is not
+// recorded.
 func TestWaitEnds(t *testing.T) {
 	ends := map[string]func(*testing.T, *server, pending){
-		"delete": func(t *testing.T, s *server, _ pending) {
-			s.do(t, "DELETE /__admin/fault", "").want(t, 204, "")
-			s.wantFault(t, "{}")
-		},
-		"put":   func(t *testing.T, s *server, _ pending) { s.setFault(t, "code=503") },
-		"reset": func(t *testing.T, s *server, _ pending) { s.reset(t, "") },
-		"stop":  func(_ *testing.T, s *server, _ pending) { s.stop() },
-		"leave": func(_ *testing.T, _ *server, p pending) { p.leave() },
+		"delete": func(t *testing.T, s *server, _ pending) { s.do(t, "DELETE /__admin/fault", "").want(t, 204, "") },
+		"put":    func(t *testing.T, s *server, _ pending) { s.setFault(t, "code=503") },
+		"reset":  func(t *testing.T, s *server, _ pending) { s.reset(t, "") },
+		"stop":   func(_ *testing.T, s *server, _ pending) { s.stop() },
+		"leave":  func(_ *testing.T, _ *server, p pending) { p.leave() },
 	}
 	const noAnswer, noWholeAnswer = "the client left before its answer", "the client left before the end of its answer"
 	for _, tt := range []struct {
-		fault   string // standing, or else a preference
-		adds    bool   // whether Ida is added before the wait ends
-		status  int    // of the answer after a release
+		fault   string // the standing fault, or empty for none
+		prefer  string
+		adds    bool // Ida is added before the wait ends
+		status  int  // of the answer after a release
 		body    string
 		left    int    // the status in the journal if the client leaves
 		problem string // the error in the journal then
 	}{
-		{"delay=30", false, 201, ida + "\n", 0, noAnswer},
-		{"delay=30&code=418", false, 418, teapot, 0, noAnswer},
-		{"answer-delay=30", true, 201, ida + "\n", 0, noAnswer},
-		{"answer-delay=30&code=lost", true, 0, "", 0, noAnswer},
-		{"delay=30&answer-delay=30", false, 201, ida + "\n", 0, noAnswer},
-		{"code=drip", true, 201, ida + "\n", 201, noWholeAnswer},
-		{"code=stall", true, 201, half(ida + "\n"), 201, noWholeAnswer},
-		{"Prefer: delay=30", false, 201, ida + "\n", 0, noAnswer},
-		{"Prefer: answer-delay=30", true, 201, ida + "\n", 0, noAnswer},
-		{"Prefer: code=drip", true, 201, ida + "\n", 201, noWholeAnswer},
-		{"Prefer: code=stall", true, 201, half(ida + "\n"), 201, noWholeAnswer},
+		{"delay=30", "", false, 201, ida + "\n", 0, noAnswer},
+		{"answer-delay=30", "", true, 201, ida + "\n", 0, noAnswer},
+		{"answer-delay=30&code=lost", "", true, 0, "", 0, noAnswer},
+		{"code=drip", "", true, 201, ida + "\n", 201, noWholeAnswer},
+		{"code=stall", "", true, 201, half(ida + "\n"), 201, noWholeAnswer},
+		{"", "delay=30", false, 201, ida + "\n", 0, noAnswer},
+		{"", "code=stall", true, 201, half(ida + "\n"), 201, noWholeAnswer},
 	} {
-		prefers := strings.HasPrefix(tt.fault, "Prefer: ")
 		for end, act := range ends {
-			if prefers && (end == "delete" || end == "put") {
+			if tt.fault == "" && (end == "delete" || end == "put") {
 				continue // which end the standing fault only
 			}
-			t.Run(tt.fault+"/"+end, func(t *testing.T) {
+			t.Run(tt.fault+"/"+tt.prefer+"/"+end, func(t *testing.T) {
 				s := startWith(t, func(s *service) { s.times.drip = time.Hour }, newRex)
-				header := tt.fault
-				if !prefers {
-					header = ""
+				if tt.fault != "" {
 					s.setFault(t, tt.fault)
 				}
-				p := s.send(t, "POST /v1/pets", newIda, header)
+				p := s.send(t, "POST /v1/pets", newIda, "Prefer: "+tt.prefer)
 				s.waitWaiting(t, "POST /v1/pets createPet")
 				s.wantJournal(t)
-				if !prefers {
+				if tt.fault != "" {
 					contains(t, "the fault", s.do(t, "GET /__admin/fault", "").body, `"matched":1,"applied":1,"held":1}`)
 				}
-				if tt.adds { // with Prefer, perhaps not yet
-					eventually(t, "Ida to be added", func() bool { return s.has(t, ida) })
-				} else {
-					equal(t, "Ida is added before the wait ends", s.has(t, ida), false)
+				pets, made := array(rex), "" // while the request waits
+				if tt.adds {
+					pets, made = array(rex, ida), ida+"\n"
 				}
+				equal(t, "the pets", s.pets(t), pets)
 				act(t, s, p)
 				if end == "leave" {
 					e := s.journal(t, 1)[0]
 					s.waitWaiting(t)
-					if !prefers {
+					if tt.fault != "" {
 						contains(t, "the fault", s.do(t, "GET /__admin/fault", "").body, `"matched":1,"applied":1,"held":0}`)
 					}
 					equal(t, "status in the journal", e.Status, tt.left)
 					equal(t, "error in the journal", e.Error, tt.problem)
 					equal(t, "body in the journal", e.Body, newIda)
-					equal(t, "Ida was made", e.Answer == ida+"\n", tt.adds)
-					equal(t, "Ida was added", s.has(t, ida), tt.adds)
+					equal(t, "answer in the journal", e.Answer, made)
+					equal(t, "the pets", s.pets(t), pets)
 					return
 				}
 				r := p.wait()
@@ -1017,7 +916,7 @@ func TestWaitEnds(t *testing.T) {
 					e := s.journal(t, 1)[0]
 					s.waitWaiting(t)
 					equal(t, "status in the journal", e.Status, tt.status)
-					equal(t, "the client left", strings.HasPrefix(e.Error, noAnswer), false)
+					equal(t, "error in the journal", e.Error, "")
 				}
 			})
 		}
@@ -1039,20 +938,25 @@ func TestFaultOperation(t *testing.T) {
 			t.Run(request+" "+operation, func(t *testing.T) {
 				s.reset(t, "")
 				s.setFault(t, "code=418&operation="+operation)
-				got := s.do(t, request, "").status == 418
-				equal(t, "the fault was applied", got, operation == want)
+				s.do(t, request, "")
 				n := 0
 				if operation == want {
 					n = 1
 				}
 				s.wantFault(t, fmt.Sprintf(`{"code":"418","operation":"%s","matched":%d,"applied":%[2]d,"held":0}`, operation, n))
-				s.do(t, request, "", noKey)
-				for _, e := range s.journal(t, 2) {
-					equal(t, "operation in the journal", e.Operation, want)
-				}
+				equal(t, "operation in the journal", s.journal(t, 1)[0].Operation, want)
 			})
 		}
 	}
+}
+
+// The fault of a request is chosen when its body has arrived.
+func TestFaultDuringBody(t *testing.T) {
+	s := start(t)
+	c := s.startRequest(t, "POST /v1/pets")
+	s.setFault(t, "code=418")
+	c.write(newIda)
+	c.read().wantError(t, 418, "im_a_teapot", simulated)
 }
 
 // A list of codes is applied in order, each code once. The journal shows which
@@ -1117,11 +1021,11 @@ func TestConcurrentFaults(t *testing.T) {
 }
 
 // A request that waits for a delay is listed with all that was sent, but for the
-// key, and with the seconds so far. It leaves the list when it is recorded.
+// key, and with the seconds so far.
 func TestWaiting(t *testing.T) {
 	s := start(t)
 	s.setFault(t, "code=503")
-	held := s.send(t, "POST /v1/pets?x", newRex, "Prefer: delay=30.00", "X: y")
+	s.send(t, "POST /v1/pets?x", newRex, "Prefer: delay=30.00", "X: y")
 	w := s.waitWaiting(t, "POST /v1/pets?x createPet")[0]
 	equal(t, "fault", w.Fault, map[string]string{"delay": "30"})
 	equal(t, "body", w.Body, newRex)
@@ -1132,7 +1036,7 @@ func TestWaiting(t *testing.T) {
 		return len(later) == 1 && later[0].Seconds > w.Seconds
 	})
 
-	// DELETE keeps the list, in the order of arrival. A client that leaves is recorded.
+	// DELETE keeps the list, which is in the order of arrival.
 	want := []string{"POST /v1/pets?x createPet"}
 	for n := range 5 {
 		s.send(t, fmt.Sprint("GET /v1/pets?n=", n), "", "Prefer: delay=30")
@@ -1141,9 +1045,6 @@ func TestWaiting(t *testing.T) {
 	}
 	s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
 	s.waitWaiting(t, want...)
-	held.leave()
-	s.journal(t, 1)
-	s.waitWaiting(t, want[1:]...)
 }
 
 // The journal.
@@ -1187,8 +1088,8 @@ func TestJournalFormat(t *testing.T) {
 	}
 }
 
-// The ids of the journal count from the start, a reset or a DELETE, and since is its
-// time. With after, entries up to this id are left out.
+// The ids of the journal begin again at a reset and at a DELETE, whose time is since.
+// With after, entries up to this id are left out.
 func TestJournalIDs(t *testing.T) {
 	for _, request := range []string{"DELETE /__admin/requests", "POST /__admin/reset"} {
 		t.Run(request, func(t *testing.T) {
@@ -1264,10 +1165,8 @@ func TestRecordedRequests(t *testing.T) {
 		status                int
 		recorded              string // the body
 	}{
-		{"GET /v1/pets", "", "", 200, ""},
 		{"POST /v1/pets", newIda, "", 201, newIda},
 		{"GET /v1/pets/99", "x", "", 404, "x"},
-		{"HEAD /v1/store/orders", "", "", 501, ""},
 		{"POST /v1/pets", newIda, noKey, 401, newIda},
 		{"BREW /v1/pets", "", "", 405, ""},
 		{"POST /healthz", "", noKey, 405, ""},
@@ -1283,14 +1182,8 @@ func TestRecordedRequests(t *testing.T) {
 	}
 
 	s.do(t, "DELETE /__admin/requests", "")
-	c := s.sendRaw(t, "POST /v1/pets", "Content-Length: 2")
-	c.write("{")
-	c.CloseWrite()
-	equal(t, "the status of a body cut short", c.read().status, 400)
-	equal(t, "a body cut short", s.journal(t, 1)[0].Body, "")
 	list := s.do(t, "GET /v1/pets?limit=60", "").body
-	answer := s.journal(t, 2)[1].Answer
-	equal(t, "the answer", answer, list[:1000])
+	equal(t, "the answer in the journal", s.journal(t, 1)[0].Answer, list[:1000])
 }
 
 // The journal names what was ignored: first the preferences, then the query
@@ -1302,11 +1195,9 @@ func TestIgnored(t *testing.T) {
 		ignored               []string
 		beyond                []string
 	}{
-		{"GET /v1/pets?limit=1&after=1&status=sold", "", "", nil, []string{"after"}},
 		{"POST /v1/pets", newRex, "code=lost,delay=0;answer-delay=0,retry-after=1", nil, nil},
 		{"GET /v1/pets?stauts=sold&b&a=1&b=2&%61b=", "", "", []string{"a", "ab", "b", "stauts"}, nil},
 		{"GET /v1/pets?limit=x&Limit=1", "", "", []string{"Limit"}, nil},
-		{"GET /v1/pets/1?limit=1&after=1", "", "", []string{"after", "limit"}, nil},
 		{
 			"POST /v1/pets?z&limit=1",
 			`{"status":"sold","id":7,"b":1,"Status":1,"name":"","a":1,"a":2,"categoryId":1}`,
@@ -1314,12 +1205,9 @@ func TestIgnored(t *testing.T) {
 			[]string{"times", "wait", "limit", "z", "Status", "a", "b", "id"},
 			nil,
 		},
-		{"POST /v1/pets?x", `{"id":7}`, "", []string{"x", "id"}, nil},
-		{"GET /v1/nothing?x", "", "y", []string{"y"}, nil},
 		{"POST /v1/pets?x", `{"id":7}`, "y, code=hangup", []string{"y"}, nil},
 		{"POST /v1/pets?x", `{"id":7}`, "y, code=lost", []string{"y", "x", "id"}, nil},
 		{"GET /v1/pets", "", "y, code=x", []string{"y"}, nil},
-		{"GET /v1/pets?after=x&limit=x", "", "", nil, []string{"after"}},
 		{"HEAD /v1/pets?after=1", "", "", nil, []string{"HEAD", "after"}},
 		{"HEAD /v1/pets?after=1", "", "code=503", nil, nil},
 	} {
@@ -1332,8 +1220,7 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// In Authorization, *** stands wherever the key stood. In any other place,
-// the key is shown.
+// In Authorization, *** replaces the key wherever it occurs. Elsewhere, the key is shown.
 func TestKeyIsHidden(t *testing.T) {
 	s := start(t)
 	key := testKey
@@ -1354,8 +1241,8 @@ func TestKeyIsHidden(t *testing.T) {
 	contains(t, "the journal of a short key", shown, `"Authorization":"bEArer ***"`)
 }
 
-// A reader of the journal waits for a total, and for those that wait. A reset, a DELETE
-// and a stop end that, and it ends after some time. Several readers may wait.
+// A reader of the journal waits for a total, and until few enough requests wait. A reset,
+// a DELETE, a stop and a time limit end the wait. Several readers can wait at once.
 func TestJournalWaits(t *testing.T) {
 	for _, tt := range []struct {
 		query string
@@ -1401,9 +1288,10 @@ func TestJournalWaits(t *testing.T) {
 	equal(t, "the number of waiting requests", len(waiting), 1)
 	begin := time.Now()
 	p := s.watch(t, "waiting=0")
-	for n := 0; n < 1000 && len(p.response) == 0; n++ {
+	eventually(t, "the end of the wait", func() bool {
 		s.do(t, "GET /v1/pets", "") // which does not make the wait longer
-	}
+		return len(p.response) > 0
+	})
 	equal(t, "the status of the journal", p.wait().status, 200)
 	if took := time.Since(begin); took < most {
 		t.Errorf("the wait took %v, want %v", took, most)
@@ -1426,8 +1314,8 @@ func (s *server) watch(t testing.TB, query string) pending {
 	return p
 }
 
-// The journal keeps the last 1,000 requests, and 4 MiB of them, whatever it is in them
-// that is large. The meta says which are kept.
+// The journal keeps the last 1,000 requests, but at most 4 MiB of them, whatever part of
+// them is large. The meta says which are kept.
 func TestJournalBounds(t *testing.T) {
 	large := strings.Repeat("x", 50_000)
 	for name, tt := range map[string]struct {
@@ -1438,9 +1326,7 @@ func TestJournalBounds(t *testing.T) {
 		"small requests": {1003, 1000, func(*http.Request) {}},
 		"bodies":         {100, 83, func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(strings.NewReader(large)), -1 }},
 		"URLs":           {100, 83, func(r *http.Request) { r.RequestURI = "/v1/pets?" + large }},
-		"methods":        {100, 83, func(r *http.Request) { r.Method = large }},
 		"headers":        {100, 83, func(r *http.Request) { r.Header.Set("X", large) }},
-		"many headers":   {100, 83, func(r *http.Request) { r.Header["X"] = make([]string, 500) }},
 		"names":          {100, 83, func(r *http.Request) { r.URL.RawQuery = large }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -1462,12 +1348,11 @@ func TestJournalBounds(t *testing.T) {
 	}
 }
 
-// With -log, the log has the address of the page, a line for each recorded request, and
-// for each that may change the service through /__admin, whatever its answer, and why
-// petstore stops.
+// With -log, the log has the address of the page, and why petstore stops. In between, it
+// has a line for each recorded request, and for each that may change the service through
+// /__admin, whatever the answer.
 func TestLog(t *testing.T) {
 	s := startProcess(t, petstore(testKey, "-log"))
-	s.do(t, "GET /v1/pets?limit=5", "")
 	s.do(t, "HEAD /v1/pets?after=5&x", "")
 	s.do(t, "GET /v1/pets/1?%0A=%22", "", "User-Agent: a \"b\"")
 	s.send(t, "GET /v1", "", "Prefer: code=hangup").wait()
@@ -1477,7 +1362,6 @@ func TestLog(t *testing.T) {
 
 	s.do(t, "PUT /__admin/fault?code=503", "", "User-Agent: curl/8")
 	s.do(t, "DELETE /__admin/fault?x", "", observer)
-	s.do(t, "POST /%5F_admin/reset", "", noKey)
 	for _, request := range []string{"GET /__admin/fault", "HEAD /__admin/requests", "OPTIONS /__admin/reset"} {
 		s.do(t, request, "")
 	}
@@ -1485,14 +1369,12 @@ func TestLog(t *testing.T) {
 	agent := "agent=Go-http-client/1.1"
 	want := []string{
 		`msg="a page for browsers" url=` + s.url + "/",
-		`msg=request method=GET url="/v1/pets\?limit=5" status=200 ` + agent,
 		`msg=request method=HEAD url="/v1/pets\?after=5&x" status=200 ignored=\[x\] beyond="\[HEAD after\]" ` + agent,
 		`msg=request method=GET url="/v1/pets/1\?%0A=%22" status=404 error="there is no pet 1" ignored="\[\\n\]" agent="a \\"b\\""`,
 		`msg=request method=GET url=/v1 status=0 fault="code=hangup" ` + agent,
 		`msg=request method=GET url=/v1 status=418 error="` + simulated + `" fault="code=418, delay=0" ` + agent,
 		`msg=request method=PUT url="/__admin/fault\?code=503" status=200 agent=curl/8`,
 		`msg=request method=DELETE url=/__admin/fault\?x status=400 error=".*" ` + agent,
-		`msg=request method=POST url=/%5F_admin/reset status=401 error=".*" ` + agent,
 		`msg=stopping cause="standard input has ended"`,
 	}
 	log := s.log.take()
@@ -1515,38 +1397,29 @@ func TestSeed(t *testing.T) {
 	for _, tt := range []struct {
 		seed string
 		ids  []int64
+		sold []int64
+		next int64
 	}{
-		{" [ ]\n", nil},
-		{array(pet("7"), newIda, pet("3"), newIda), []int64{3, 7, 8, 9}},
-		{array(newIda, newIda, pet("1000")), []int64{1, 2, 1000}},
+		{" [ ]\n", nil, nil, 1},
+		{array(pet("7"), newIda, pet("3"), newIda), []int64{3, 7, 8, 9}, []int64{3, 7}, 10},
 	} {
 		t.Run(tt.seed, func(t *testing.T) {
 			s := start(t, newRex)
 			s.reset(t, tt.seed)
 			list := s.do(t, "GET /v1/pets", "")
 			equal(t, "ids", list.ids(t), tt.ids)
-			sold := s.do(t, "GET /v1/pets?status=sold", "").ids(t)
-			if !slices.IsSorted(sold) {
-				t.Errorf("got the sold pets %v, want them in order", sold)
-			}
+			equal(t, "ids of the sold pets", s.do(t, "GET /v1/pets?status=sold", "").ids(t), tt.sold)
 			s.reset(t, list.body) // a list is a seed
 			equal(t, "ids after a reset to the list", s.do(t, "GET /v1/pets", "").ids(t), tt.ids)
-			next := int64(1)
-			for _, id := range tt.ids {
-				next = id + 1
-				equal(t, "status of a pet", s.do(t, fmt.Sprint("GET /v1/pets/", id), "").status, 200)
-			}
 			create := s.do(t, "POST /v1/pets", newIda)
-			create.wantHeader(t, "Location", fmt.Sprint("/v1/pets/", next))
+			create.wantHeader(t, "Location", fmt.Sprint("/v1/pets/", tt.next))
 		})
 	}
 
 	// There is no id after the largest.
 	s := start(t)
 	s.reset(t, array(pet("9223372036854775807")))
-	s.do(t, "POST /v1/pets", newIda).wantError(t, 507, "insufficient_storage", "there is no id after 9223372036854775807")
-	r := s.do(t, "POST /__admin/reset", array(pet("9223372036854775807"), newIda))
-	r.wantError(t, 507, "insufficient_storage", "pet 2: there is no id after")
+	s.do(t, "POST /v1/pets", newIda).wantError(t, 507, "insufficient_storage", "no id after 9223372036854775807")
 }
 
 // A reset replaces the pets, ends the standing fault and clears the journal. Without a
@@ -1562,10 +1435,7 @@ func TestReset(t *testing.T) {
 		s.wantJournal(t)
 		s.wantFault(t, "{}")
 		s.do(t, "GET /v1/pets", "").want(t, 200, array(withID(1, newIda)))
-		s.setFault(t, "delay=0")
 		s.reset(t, "")
-		s.wantJournal(t)
-		s.wantFault(t, "{}")
 		s.do(t, "GET /v1/pets/2", "", observer).wantError(t, 404, "not_found", "")
 	}
 }
@@ -1575,22 +1445,13 @@ func TestInFlightAtReset(t *testing.T) {
 	s := start(t)
 	late := s.startRequest(t, "POST /v1/pets")
 	s.setFault(t, "delay=30&answer-delay=30")
-	var held []pending
-	for range 50 {
-		held = append(held, s.send(t, "POST /v1/pets", newRex))
-	}
-	eventually(t, "50 requests to be held", func() bool {
-		return strings.Contains(s.do(t, "GET /__admin/fault", "").body, `"held":50}`)
-	})
+	held := s.send(t, "POST /v1/pets", newRex)
+	s.waitWaiting(t, "POST /v1/pets createPet")
 	s.reset(t, "[]")
 	s.setFault(t, "code=418")
-	for _, p := range held {
-		if r := p.wait(); r.status != 201 {
-			t.Fatalf("a request that was held: got %d %s and the error %v", r.status, r.body, r.err)
-		}
-	}
+	held.wait().want(t, 201, rex)
 	late.write(newIda)
-	late.read().want(t, 201, withID(51, newIda)) // no fault: that of its world has ended
+	late.read().want(t, 201, ida) // no fault: that of its world has ended
 
 	s.wantJournal(t)
 	s.wantFault(t, `{"code":"418","matched":0,"applied":0,"held":0}`)
@@ -1630,21 +1491,13 @@ func TestRawHTTP(t *testing.T) {
 	}{
 		{"pipelining", get + "\n" + get + "Content-Length: 2\n\n{}" + get + last, "200 200 200", ""},
 		{"large body", post + "Content-Length: 65536\n" + last + body, "201", ""},
-		{"large chunks", chunked + last + chunk(body[:5]) + chunk(body[5:]) + chunk(""), "201", ""},
 		{"too large chunks", chunked + "\n" + chunk(body+" ") + chunk(""), "413", "65536 bytes"},
-		{"too large body", post + "Content-Length: 65537\n\n" + body + " ", "413", "65536 bytes"},
-		{"too large body that waits", post + "Expect: 100-continue\nContent-Length: 65537\n\n" + body + " ",
-			"100 413", "65536 bytes"},
 		{"endless body", chunked + "\n" + strings.Repeat(chunk(body), 18), "413", "65536 bytes"},
 		{"bad chunk", chunked + "\nx\n", "400", "badly chunked"},
 		{"body cut short", post + "Content-Length: 2\n\n{", "400", "cut short"},
-		{"HTTP/1.0", strings.Replace(get, "1.1", "1.0", 1) + "\n", "200", ""},
 		{"URL without a path", strings.Replace(get, "/v1/pets", "http://petstore", 1) + last, "404",
 			"no such path: http://petstore; "},
-		{"CONNECT", strings.Replace(get, "GET /v1/pets", "CONNECT petstore:80", 1) + last, "404",
-			"no such path: petstore:80; "},
 		{"OPTIONS *", "OPTIONS * HTTP/1.1\nHost: petstore\n" + last, "204", ""},
-		{"GET *", strings.Replace(get, "/v1/pets", "*", 1) + last, "404", "no such path: *; "},
 		{"large headers", get + "X: " + strings.Repeat("x", 65_000) + "\n" + last, "200", ""},
 		{"too large headers", get + "X: " + strings.Repeat("x", 65_536) + "\n\n", "431", ""},
 	} {
@@ -1670,7 +1523,7 @@ func TestRawHTTP(t *testing.T) {
 			if len(rest) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("after the answers: got %.300q and the error %v, want the end", rest, err)
 			}
-			equal(t, "Ida was added", s.has(t, "Ida"), strings.HasSuffix(tt.want, "201"))
+			equal(t, "the number of pets", len(s.do(t, "GET /v1/pets", "").ids(t)), strings.Count(tt.want, "201"))
 		})
 	}
 }
@@ -1683,7 +1536,6 @@ func TestRefusedBodies(t *testing.T) {
 	for request, status := range map[string]int{
 		"POST /v1/pets\nAuthorization: Bearer x\n": 401,
 		"POST /nothing\n":                          404,
-		"PUT /v1/pets\n":                           405,
 		"POST /v1/pets\nContent-Type: x\n":         415,
 		"POST /v1/pets\nPrefer: code=503\n":        503,
 	} {
@@ -1698,28 +1550,14 @@ func TestRefusedBodies(t *testing.T) {
 			})
 		}
 	}
-
-	// A body of 1 MiB is read to its end, and one that goes on is not.
-	for size, isRead := range map[int]bool{1 << 20: true, 2 << 20: false} {
-		body := strings.NewReader(strings.Repeat("x", size))
-		s.service.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/v1/pets", body))
-		equal(t, fmt.Sprint("a body of ", size, " bytes was read to its end"), body.Len() == 0, isRead)
-	}
-
-	// A client that waits with its body is asked for it, and can go on after a refusal.
-	c := s.sendRaw(t, "POST /v1/pets", "Authorization: Bearer x\nExpect: 100-continue\nContent-Length: 2")
-	equal(t, "the status before the body", c.read().status, 100)
-	c.write("{}")
-	equal(t, "the status", c.read().status, 401)
-	c.write("GET /healthz HTTP/1.1\nHost: petstore\n\n")
-	equal(t, "the status of the next request", c.read().status, 200)
 }
 
 // A body that does not arrive in time is a 408. It uses up no fault.
 func TestSlowBody(t *testing.T) {
-	s := startWith(t, func(s *service) { s.times.read = 100 * time.Millisecond }, newRex)
+	t.Parallel()
+	s := startWith(t, func(s *service) { s.times.read = time.Second })
 	s.setFault(t, "code=503")
-	s.sendRaw(t, "GET /v1/pets/1", "Content-Length: 3").read().wantError(t, 408, "request_timeout", "")
+	s.sendRaw(t, "GET /v1/pets", "Content-Length: 3").read().wantError(t, 408, "request_timeout", "")
 	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"held":0}`)
 }
 
@@ -1740,13 +1578,8 @@ func TestTimes(t *testing.T) {
 func TestBaseURL(t *testing.T) {
 	s := startProcess(t, petstore(testKey, "-addr", ":0"))
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-	for address, want := range map[*net.TCPAddr]string{
-		{IP: net.IPv4zero, Port: 80}:                         "http://127.0.0.1:80",
-		{IP: net.IPv6loopback, Port: 80}:                     "http://[::1]:80",
-		{IP: net.ParseIP("fe80::1"), Zone: "eth0", Port: 80}: "http://[fe80::1%25eth0]:80",
-	} {
-		equal(t, "the root URL of "+address.String(), rootURL(address), want)
-	}
+	zone := &net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "eth0", Port: 80}
+	equal(t, "the root URL of a zone", rootURL(zone), "http://[fe80::1%25eth0]:80")
 }
 
 // The key comes from the environment. Without one, each run has a random key, and
@@ -1787,16 +1620,12 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"stray"}, "", 2, "unexpected argument stray"},
 		{[]string{"-log=perhaps"}, "", 2, "perhaps"},
 		{[]string{"-addr", ""}, "", 2, "-addr takes host:port"},
-		{[]string{"-addr", "8081"}, "", 2, "-addr takes host:port"},
 
 		{[]string{"-log"}, "k k", 1, "PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters"},
-		{[]string{"-log"}, "k\x7f", 1, "PETSTORE_API_KEY"},
 		{[]string{"-log"}, "k\xe9", 1, "PETSTORE_API_KEY"},
 		{[]string{"-log"}, strings.Repeat("k", 4097), 1, "PETSTORE_API_KEY"},
-		{[]string{"-addr", "192.0.2.1:80"}, "", 1, "192.0.2.1:80"}, // an address of no machine (RFC 5737)
 		{[]string{"-addr", inUse}, "", 1, "address already in use; -addr 127.0.0.1:0 takes any free port"},
 		{[]string{"-seed", "no\n.json"}, "", 1, "no .json: no such file or directory; -seed takes the path of a JSON file"},
-		{[]string{"-seed", "api"}, "", 1, "api"},
 		{[]string{"-seed", seed}, "", 1, seed + ": pet 1: categoryId is missing"},
 	} {
 		t.Run(fmt.Sprintf("%.40q %.10q", tt.args, tt.key), func(t *testing.T) {
@@ -1807,39 +1636,26 @@ func TestCommandLine(t *testing.T) {
 		})
 	}
 
-	// What follows is not an error. Standard input is empty, so petstore stops at once.
-	for args, want := range map[string]string{
-		"-stdin":             `http://127\.0\.0\.1:\d+/v1\n`,
-		"-stdin -log -seed=": `http://127\.0\.0\.1:\d+/v1\n`,
-		"-version":           `1\.0\.0 \(build \S+, ` + runtime.Version() + `\)\n`,
-		"-h":                 "",
+	// These command lines are valid. Standard input is empty, so petstore stops at once.
+	const base = `^http://127\.0\.0\.1:\d+/v1\n$`
+	for args, want := range map[string]struct{ stdout, stderr string }{
+		"-stdin":             {base, "^$"},
+		"-stdin -log -seed=": {base, "standard input has ended"},
+		"-version":           {`^1\.0\.0 \(build \S+, ` + runtime.Version() + `\)\n$`, "^$"},
+		"-h":                 {"^$", `\nUsage: petstore \[flags\]\n(?s:.*)default "127\.0\.0\.1:8080"`},
 	} {
 		t.Run(args, func(t *testing.T) {
 			code, stdout, stderr := output(petstore(testKey, strings.Fields(args)...))
 			equal(t, "the exit code", code, 0)
-			matches(t, "standard output", stdout, "^"+want+"$")
-			equal(t, "the help is shown", strings.Contains(stderr, "\nUsage: petstore [flags]\n"), args == "-h")
-			equal(t, "the cause is logged", strings.Contains(stderr, "standard input has ended"), strings.Contains(args, "-log"))
+			matches(t, "standard output", stdout, want.stdout)
+			matches(t, "standard error", stderr, want.stderr)
 		})
 	}
-	defaults, err := parseFlags(nil, io.Discard)
-	equal(t, "the flags by default", defaults, options{addr: "127.0.0.1:8080"})
-	equal(t, "the error without flags", err, nil)
 }
 
-// output runs a command that ends by itself.
-func output(cmd *exec.Cmd) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if cmd.Start() == nil {
-		defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
-		cmd.Wait()
-	}
-	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
-}
-
-// An error of standard output or of the listener ends the service.
-func TestServeErrors(t *testing.T) {
+// Petstore ends if it cannot print its base URL. It answers and stops even if it cannot
+// write its log.
+func TestClosedPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -1847,32 +1663,11 @@ func TestServeErrors(t *testing.T) {
 	r.Close()
 	cmd := petstore(testKey)
 	cmd.Stdout = w
-	stderr, _ := cmd.StderrPipe()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	text, _ := io.ReadAll(stderr)
-	wantExit(t, cmd, 1)
-	contains(t, "standard error", string(text), "petstore: cannot print the base URL: ")
+	code, _, stderr := output(cmd)
+	equal(t, "the exit code", code, 1)
+	contains(t, "standard error", stderr, "petstore: cannot print the base URL: ")
 
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln.Close()
-	if err := runServer(ln, start(t).service, io.Discard); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the error of the listener: got %v, want %v", err, net.ErrClosed)
-	}
-}
-
-// The service answers and stops even if standard error is closed.
-func TestStandardErrorClosed(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	cmd := petstore(testKey, "-log")
+	cmd = petstore(testKey, "-log")
 	cmd.Stderr = w
 	s := startProcess(t, cmd)
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
@@ -1915,16 +1710,13 @@ func TestSecondSignal(t *testing.T) {
 	s.waitRefused(t)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for err := error(nil); err == nil; {
+	eventually(t, "the end of the process", func() bool {
 		cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case err = <-ended:
-			equal(t, "the end", err.Error(), "signal: terminated")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	if took := time.Since(begin); took < time.Second || took > 8*time.Second {
-		t.Errorf("it took %v, want a second", took)
+		return len(ended) > 0
+	})
+	equal(t, "the end", fmt.Sprint(<-ended), "signal: terminated")
+	if took := time.Since(begin); took < time.Second {
+		t.Errorf("the process ended after %v, want at least a second", took)
 	}
 }
 
@@ -1932,19 +1724,15 @@ func TestSecondSignal(t *testing.T) {
 // that are accepted after it has begun. Shutdown would wait for them for five seconds.
 func TestSpareConnections(t *testing.T) {
 	s := start(t)
-	connState := newServer(s.service).ConnState
-	wantEnd := func(what string, begin func(net.Conn)) {
+	srv := newServer(s.service)
+	for _, when := range []string{"before", "after"} {
 		client, conn := net.Pipe()
-		client.SetDeadline(time.Now().Add(patience))
-		begin(conn)
-		_, err := client.Read(make([]byte, 1))
-		equal(t, "the error of "+what, err, io.EOF)
-	}
-	wantEnd("a spare connection", func(conn net.Conn) {
-		connState(conn, http.StateNew)
+		srv.ConnState(conn, http.StateNew)
 		s.stop()
-	})
-	wantEnd("a late connection", func(conn net.Conn) { connState(conn, http.StateNew) })
+		client.SetDeadline(time.Now().Add(patience))
+		_, err := client.Read(make([]byte, 1))
+		equal(t, "the error of a connection from "+when+" the stop", err, io.EOF)
+	}
 }
 
 // A stop waits for the requests in flight, but not for long. It does not wait for a log
@@ -1960,13 +1748,6 @@ func TestStopEnds(t *testing.T) {
 	}
 
 	_, unread := io.Pipe()
-	s = startWith(t, func(s *service) { s.log = newLog(unread, true) })
-	begin = time.Now()
-	s.stop()
-	if took := time.Since(begin); took > s.service.times.stop/2 {
-		t.Errorf("with a log that is not read, the stop took %v, want less than a second", took)
-	}
-
 	s = startWith(t, func(s *service) { s.times.stop, s.log = most, newLog(unread, true) })
 	s.send(t, "GET /v1/pets", "") // which is not answered, as its log is not read
 	s.journal(t, 1)
@@ -1977,7 +1758,6 @@ func TestStopEnds(t *testing.T) {
 
 // FuzzCreate compares createPet with encoding/json.
 func FuzzCreate(f *testing.F) {
-	f.Add([]byte(`{"name":"Rex","categoryId":7,"status":"sold"}`))
 	f.Add([]byte(`{"name":"\ud800","name":"","categoryId":-0,"status":"s\u006fld","x":[[]]}`))
 	nested := strings.Repeat("[", 9999) + strings.Repeat("]", 9999)
 	f.Add([]byte(`{"name":"","categoryId":1,"x":` + nested + "}"))
@@ -2208,10 +1988,10 @@ func (r response) ids(t testing.TB) []int64 {
 	return ids
 }
 
-// has reports whether the store has a pet, without a trace in the journal.
-func (s *server) has(t testing.TB, pet string) bool {
+// pets returns the list of the first pets, without a trace in the journal.
+func (s *server) pets(t testing.TB) string {
 	t.Helper()
-	return strings.Contains(s.do(t, "GET /v1/pets", "", observer).body, pet)
+	return strings.TrimSpace(s.do(t, "GET /v1/pets", "", observer).body)
 }
 
 // connection is a TCP connection, for requests that net/http's client would not
@@ -2450,6 +2230,21 @@ func startProcess(t testing.TB, cmd *exec.Cmd) *server {
 	return s
 }
 
+// output runs a command that ends by itself. It returns what the command has written to
+// standard output, unless that is set, and to standard error.
+func output(cmd *exec.Cmd) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	if cmd.Stdout == nil {
+		cmd.Stdout = &out
+	}
+	cmd.Stderr = &errs
+	if cmd.Start() == nil {
+		defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
+		cmd.Wait()
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
 // wantExit waits for the end of a process, and checks its exit code.
 func wantExit(t testing.TB, cmd *exec.Cmd, code int) {
 	t.Helper()
@@ -2484,7 +2279,7 @@ func TestMain(m *testing.M) {
 
 // Helpers: comparing and waiting.
 
-// equal checks that got is want.
+// equal checks that got and want are deeply equal.
 func equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
@@ -2508,7 +2303,7 @@ func matches(t testing.TB, what, got, pattern string) {
 	}
 }
 
-// eventually waits until a condition is true that no event announces.
+// eventually polls a condition until it is true. It is for what no event announces.
 func eventually(t testing.TB, what string, isTrue func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !isTrue(); time.Sleep(time.Millisecond) {
@@ -2531,7 +2326,7 @@ func concurrently(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// buffer is what a service has written. It is safe for concurrent use.
+// buffer keeps what a service writes. It is safe for concurrent use.
 type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -2569,16 +2364,6 @@ func numbers(first, last, step int64) []int64 {
 		list = append(list, n)
 	}
 	return list
-}
-
-// readFile returns a file of the repository.
-func readFile(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // tempFile returns the name of a file with this text.
