@@ -97,6 +97,7 @@ func TestListPets(t *testing.T) {
 		next  string // the query of the next page
 	}{
 		{"", numbers(1, 20, 1), "after=20"},
+		{"limit=1", numbers(1, 1, 1), "limit=1&after=1"},
 		{"limit=100", numbers(1, 100, 1), "limit=100&after=100"},
 		{"after=130", numbers(131, 150, 1), ""},
 		{"status=sold", numbers(10, 150, 10), ""},
@@ -416,6 +417,7 @@ func TestRefused(t *testing.T) {
 		{create, `{"name":"","categoryId":1,"x":"` + "\xff\"}", "UTF-8"},
 		{create, `{"Name":"a","NAME":"a","categoryId":1}`, "name is missing; it must be a string"},
 		{create, `{"name":5,"categoryId":1}`, "name is 5;"},
+		{create, `{"name":"a","categoryId":null}`, "categoryId is null;"},
 		{create, `{"name":"a","categoryId":5e0}`, `categoryId is 5e0;`},
 		{create, `{"name":"a","categoryId":9223372036854775808}`, "from -9223372036854775808 to"},
 		{create, `{"name":"a","categoryId":1,"status":"Sold"}`, `status is "Sold"; it must be available, pending or sold`},
@@ -433,6 +435,8 @@ func TestRefused(t *testing.T) {
 		{fault + "delay=x", "", "delay is 'x'; it must be a number of seconds from 0 to 30"},
 		{fault + "delay=30.01", "", "delay is '30.01';"},
 		{fault + "delay=-0", "", "delay is '-0';"},
+		{fault + "delay=1_0", "", "delay is '1_0';"},
+		{fault + "delay=1e-05", "", "delay is '1e-05';"},
 		{fault + "answer-delay=", "", "answer-delay is '';"},
 		{
 			fault + "code=503&retry-after=1.5", "",
@@ -822,7 +826,7 @@ func (w *pieceRecorder) Flush() {
 // answer, so a connection with a browser is closed after each answer. Those of the page
 // and of other clients stay open.
 func TestConnectionOfBrowser(t *testing.T) {
-	s := start(t)
+	s := startWith(t, shortWaits)
 	const browser = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 	for request, next := range map[string]int{ // the status of the next request, or 0
 		"GET /v1/pets\n" + browser:                        0,
@@ -830,6 +834,7 @@ func TestConnectionOfBrowser(t *testing.T) {
 		"OPTIONS /v1/pets\n" + browser:                    0,
 		"GET /nothing\n" + browser:                        0,
 		"GET /v1/pets\nUser-Agent: curl/8.5.0":            200,
+		"GET /v1/pets\nPrefer: code=drip":                 200,
 		"GET /v1/pets\n" + browser + "\n" + observer:      200,
 		"GET /__admin/fault\n" + browser:                  200,
 		"OPTIONS /__admin/fault\n" + browser:              200,
@@ -993,7 +998,7 @@ func TestFaultList(t *testing.T) {
 }
 
 // Each code of a list is applied once, however many requests come at the same
-// time. The counts of skip and times are exact, too.
+// time. The counts of skip and times are exact, and so is that of the journal.
 func TestConcurrentFaults(t *testing.T) {
 	const clients, each = 8, 500
 	h := start(t).service
@@ -1003,6 +1008,7 @@ func TestConcurrentFaults(t *testing.T) {
 	} {
 		t.Run(query, func(t *testing.T) {
 			call(h, "PUT", "/__admin/fault?"+query, "")
+			call(h, "DELETE", "/__admin/requests", "")
 			var mu sync.Mutex
 			got := map[int]int{}
 			concurrently(clients, func(int) {
@@ -1016,6 +1022,8 @@ func TestConcurrentFaults(t *testing.T) {
 			equal(t, "answers by status", got, want)
 			contains(t, "the fault", call(h, "GET", "/__admin/fault", "").Body.String(),
 				fmt.Sprintf(`"matched":%d,"applied":%d,"held":0`, clients*each, clients*each-want[200]))
+			contains(t, "the journal", call(h, "GET", "/__admin/requests", "").Body.String(),
+				fmt.Sprintf(`"meta":{"total":%d,"first":%d,`, clients*each, clients*each-999))
 		})
 	}
 }
@@ -1273,12 +1281,18 @@ func TestJournalWaits(t *testing.T) {
 			s := start(t)
 			held := s.send(t, "GET /v1/pets", "", "Prefer: answer-delay=30")
 			s.waitWaiting(t, "GET /v1/pets listPets")
-			first, second := s.watch(t, tt.query), s.watch(t, tt.query)
+			reader := s.watch(t, tt.query)
 			tt.event(t, s, held)
-			contains(t, "the journal of the first reader", first.wait().body, tt.want)
-			contains(t, "the journal of the second reader", second.wait().body, tt.want)
+			contains(t, "the journal", reader.wait().body, tt.want)
 		})
 	}
+
+	several := start(t)
+	first, second := several.watch(t, "total=1"), several.watch(t, "total=2")
+	several.do(t, "GET /v1/pets", "")
+	contains(t, "the journal of the first reader", first.wait().body, `"meta":{"total":1,`)
+	several.do(t, "GET /v1/pets", "")
+	contains(t, "the journal of the second reader", second.wait().body, `"meta":{"total":2,`)
 
 	const most = 50 * time.Millisecond
 	s := startWith(t, func(s *service) { s.times.journal = most })
@@ -1298,7 +1312,8 @@ func TestJournalWaits(t *testing.T) {
 	}
 }
 
-// watch asks for the journal, and returns when the service waits for a change of it.
+// watch asks for the journal, and returns when the service waits for a change of it. If
+// another reader waits already, it may return before that.
 func (s *server) watch(t testing.TB, query string) pending {
 	t.Helper()
 	j := s.service.current.Load().journal
