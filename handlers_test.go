@@ -1565,6 +1565,11 @@ func TestRefusedBodies(t *testing.T) {
 			})
 		}
 	}
+
+	// Of a larger body, 1 MiB is read.
+	body := strings.NewReader(strings.Repeat("x", 1<<20))
+	s.service.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/v1/pets", body))
+	equal(t, "the number of bytes that are left", body.Len(), 0)
 }
 
 // A body that does not arrive in time is a 408. It uses up no fault.
