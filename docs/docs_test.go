@@ -1,0 +1,600 @@
+// Package docs holds the documents of petstore. In Go, it has only their tests:
+// commands print what the documents show, and api/openapi.json is true. The tests
+// use petstore as its users do, as a program.
+package docs
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	key = "test" // as in README.md
+	rex = `{"name":"Rex","categoryId":7,"status":"sold"}`
+)
+
+var update = flag.Bool("update", false, "write the tables that TestTables compares")
+var petstore string // the path of the binary
+
+// The console blocks of README.md, run as one session in each shell, print what
+// they show, but for times, ports and the version of curl.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	if exec.Command("curl", "--json", "{}", "--version").Run() != nil {
+		t.Skip("there is no curl with --json (7.82)")
+	}
+	// As people use it, zsh is interactive, so that # begins no comment.
+	for _, shell := range []string{"sh", "bash", "zsh -f -i +o promptsp"} {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			need(t, strings.Fields(shell)[0], "grep", "jq")
+			s := start(t)
+			running := strings.NewReplacer("PETSTORE_API_KEY=test go run .", "echo "+s+"/v1", "http://127.0.0.1:8080", s)
+			var commands, want []string
+			for _, block := range find(readFile(t, "../README.md"), "(?s)\n```console\n(.*?)\n```\n") {
+				for _, step := range strings.Split("\n"+running.Replace(block), "\n$ ")[1:] {
+					command, output, _ := strings.Cut(step, "\n")
+					commands = append(commands, command)
+					want = append(want, output)
+				}
+			}
+			// In a terminal, curl shows errors and no progress.
+			const begin = "exec 2>&1; export no_proxy=127.0.0.1; curl() { command curl -sS \"$@\"; }\n"
+			const end = "\nprintf '\\036'\n" // separates the outputs
+			script := begin + strings.Join(commands, end) + end
+			_, output := run(t, t.TempDir(), script, strings.Fields(shell)...)
+			got := append(strings.Split(output, "\x1e"), make([]string, len(want))...) // the shell may end early
+			varying := regexp.MustCompile(`time: "[^"]+"|seconds: [0-9.]+|127\.0\.0\.1:\d+|curl/[0-9.]+|\r`)
+			clean := func(text string) string { return varying.ReplaceAllString(strings.TrimSpace(text), "") }
+			for i := range want {
+				equal(t, "$ "+commands[i], clean(got[i]), clean(want[i]))
+			}
+		})
+	}
+}
+
+// The script for CI reaches the petstore that it has started, leaves none behind,
+// and shows the log if it fails. The other script saves all pets.
+func TestRecipes(t *testing.T) {
+	t.Parallel()
+	need(t, "sh", "curl")
+	scripts := find(readFile(t, "recipes.md"), "(?s)\n```sh\n(.*?)\n```\n")
+	ci, save := scripts[0], scripts[1]
+	s := start(t)
+	occupied := strings.Replace(ci, "127.0.0.1:0", strings.TrimPrefix(s, "http://"), 1)
+	const list = `curl -fsS -H "Authorization: Bearer $PETSTORE_API_KEY" "$base/pets"`
+	for name, tt := range map[string]struct {
+		script, tests, output string // the output has this part
+		code                  int
+	}{
+		"Free":      {ci, list, "[]\n", 0},
+		"Failed":    {ci, list + "; exit 7", "url=/v1/pets", 7},
+		"Occupied":  {occupied, list, "in use", 1},
+		"Cancelled": {ci, list + "; kill $PPID; exec sleep 300", "url=/v1/pets", 1},
+		"Killed":    {ci, list + "; kill -9 $PPID", "[]\n", -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			os.Symlink(petstore, filepath.Join(dir, "petstore"))
+			code, output := run(t, dir, "", "sh", "-c", tt.script, "sh", "sh", "-c", tt.tests)
+			equal(t, "the exit code", code, tt.code)
+			contains(t, "the output", output, tt.output)
+		})
+	}
+	_, output := run(t, t.TempDir(), "", "sh", "-c", ci)
+	contains(t, "the output without tests", output, "the tests is missing")
+
+	var pets strings.Builder // as petstore lists them
+	for id := 1; id <= 250; id++ {
+		fmt.Fprintf(&pets, `{"id":%d,"name":"Rex","categoryId":7,"status":"sold"},`, id)
+	}
+	pets.WriteString(`{"id":9223372036854775807,"name":"\"},][{\"id\":5,\\n","categoryId":-9223372036854775808}`)
+	send(t, s, "POST /__admin/reset", "["+pets.String()+"]")
+	dir := t.TempDir()
+	for bearer, want := range map[string]int{key: 0, "wrong": 1} {
+		set := fmt.Sprintf("auth='Authorization: Bearer %s' base=%s/v1; export no_proxy=127.0.0.1\n", bearer, s)
+		code, output := run(t, dir, "", "sh", "-c", set+save)
+		equal(t, "the exit code of the script that saves pets, with the output "+output, code, want)
+	}
+	saved := strings.ReplaceAll(readFile(t, filepath.Join(dir, "pets.json")), "\n", "")
+	equal(t, "the pets that were saved", saved, "["+pets.String()+"]")
+}
+
+// The examples, run as README.md says, pass in a folder that has nothing but a
+// petstore, and leave none behind. Without a petstore, they say what to do.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	commands := find(readFile(t, "../README.md"), "\\(examples/[^|\n]*\\| `([^`]*)`")
+	files, _ := filepath.Glob("../examples/*[cC]lient*")
+	equal(t, "the number of commands", len(commands), len(files))
+	fourTests := regexp.MustCompile(`\bpass 4\n|\b4 passed|(ok - .*\n){4}|(?s:--- PASS: .*){4}`)
+	for _, command := range append(commands, "bash client.sh", "zsh client.sh") {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			args := strings.Fields(command)
+			dir, file := t.TempDir(), args[len(args)-1]
+			need(t, args[0], cmp.Or(map[string]string{".sh": "curl", ".java": "javac"}[filepath.Ext(file)], args[0]))
+			os.WriteFile(filepath.Join(dir, file), []byte(readFile(t, "../examples/"+file)), 0o600)
+			code, output := run(t, dir, "", args...)
+			if code == 0 || !strings.Contains(output, "build petstore first, or change ") {
+				t.Errorf("got the exit code %d, want one that says what is missing:\n%s", code, output)
+			}
+			os.Symlink(petstore, filepath.Join(dir, "petstore"))
+			code, output = run(t, dir, "", args...)
+			if code != 0 || !fourTests.MatchString(output) {
+				t.Errorf("got the exit code %d, want 0 after four tests:\n%s", code, output)
+			}
+		})
+	}
+}
+
+// Each link to a file leads to one and, with a fragment, to a heading.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	files, _ := filepath.Glob("../*/*.md")
+	for _, file := range append(files, "../README.md") {
+		for _, link := range find(readFile(t, file), `(?:\]\(|src=")([^)":\s]+)[)"]`) {
+			path, fragment, _ := strings.Cut(link, "#")
+			target := filepath.Join(filepath.Dir(file), cmp.Or(path, filepath.Base(file)))
+			heading := regexp.MustCompile(`(?im)^#+ ` + strings.ReplaceAll(fragment, "-", `\W+`) + "$")
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: got the link %s: %v", file, link, err)
+			} else if fragment != "" && !heading.MatchString(readFile(t, target)) {
+				t.Errorf("%s: got the link %s, want one to a heading", file, link)
+			}
+		}
+	}
+}
+
+// The tables that are marked as written are up to date, but for their heads. The
+// flags are as petstore prints them, and the others as in api/openapi.json. With
+// -update, this test writes them, so it is not parallel.
+func TestTables(t *testing.T) {
+	d := readOpenAPI(t)
+	tables := map[string]string{}
+	row := func(table string, cells ...string) {
+		tables[table] += "| " + strings.Join(cells, " | ") + " |\n"
+	}
+	members := func(table, prefix, of string) {
+		for _, m := range d.resolve(d.Components.Schemas[of]).Properties {
+			name := "`" + prefix + m.name + "`"
+			if table != "faults" || !strings.Contains(tables[table], "| "+name+" |") { // it is no parameter
+				row(table, name, d.values(m.value), d.resolve(m.value).Description)
+			}
+		}
+	}
+	for _, op := range d.operations {
+		table := map[bool]string{false: "operations", true: "control"}[op.isAdmin()]
+		row(table, "**"+op.OperationID+"**: `"+op.request+"`", "", op.Description)
+		switch op.OperationID {
+		case "createPet":
+			members(table, "", "NewPet")
+		case "setFault":
+			table = "faults"
+		}
+		for _, p := range op.Parameters {
+			row(table, "`"+p.Name+"`", d.values(p.Schema), p.Description)
+		}
+	}
+	members("faults", "", "Fault")
+	members("journal", "", "Journal")
+	members("journal", "requests[].", "JournalEntry")
+	members("journal", "meta.", "JournalMeta")
+	for _, code := range d.Components.Schemas["FaultCode"].OneOf {
+		row("codes", d.values(code), code.Description)
+	}
+	help, _ := exec.Command(petstore, "-h").CombinedOutput()
+	tables["flags"] = "```\n" + find(string(help), `(?s)\n\n(.*)`)[0] + "```\n"
+	written := regexp.MustCompile(`(<!-- written: (\w+) -->\n\n(?:.*\n\|---.*\n)?)(?s:.*?)(\n<!-- end -->)`)
+	for _, file := range []string{"../README.md", "reference.md"} {
+		got := readFile(t, file)
+		want := written.ReplaceAllStringFunc(got, func(part string) string {
+			match := written.FindStringSubmatch(part)
+			table := tables[match[2]]
+			delete(tables, match[2])
+			equal(t, "what has no meaning", strings.Join(find(table, `(.*)(?:\|  \||\t)\n`), "\n"), "")
+			return match[1] + table + match[3]
+		})
+		if *update {
+			os.WriteFile(file, []byte(want), 0o666)
+		} else if got != want {
+			t.Errorf("%s is not up to date; this writes it: go test ./docs -update", file)
+		}
+	}
+	equal(t, "the number of tables that no document has", len(tables), 0)
+}
+
+// api/openapi.json has the version, and the operations with their names, methods
+// and parameters. It marks what the contract does not have.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	d, s := readOpenAPI(t), start(t)
+	out, _ := exec.Command(petstore, "-version").Output()
+	contains(t, "the output of -version", "\n"+string(out), "\n"+d.Info.Version+" ")
+	const mark = "Petstore's own: "
+	checkMark := func(name, description string) {
+		if strings.Contains(readFile(t, "../api/contract.md"), name) == strings.HasPrefix(description, mark) {
+			t.Errorf("%s: got the description %q, want %q only if the contract lacks it", name, description, mark)
+		}
+	}
+	// Messages and tables say the same, but for these.
+	plain := strings.NewReplacer("`", "", ", a list", "", "an integer", "integer", "a status from ", "",
+		"a number of seconds", "number", ", such as 2 or 0.5", "", ", or ", ", ", " or ", ", ",
+		" from 0 to 9223372036854775807", ", at least 0", " from 1 to 9223372036854775807", ", at least 1")
+	send(t, s, "POST /__admin/reset", "["+strings.Repeat(rex+",", 99)+rex+"]")
+	methods := map[string][]string{}
+	for _, op := range d.operations {
+		method, path, _ := strings.Cut(op.request, " ")
+		methods[path] = append(methods[path], strings.Replace(method, "GET", "GET, HEAD", 1))
+		query, parameters, own := "?", "", ""
+		for _, p := range op.Parameters {
+			if p.In == "query" {
+				parameters += ", " + p.Name
+			}
+			if strings.HasPrefix(p.Description, mark) {
+				own += `,"` + p.Name + `"`
+			}
+			values, byDefault, hasDefault := strings.Cut(d.values(p.Schema), ", by default ")
+			_, answer := send(t, s, op.request+query+p.Name+"=x", "")
+			contains(t, "the message for "+p.Name, plain.Replace(answer), "; it must be "+plain.Replace(values)+`"`)
+			if p.Name == "code" {
+				query = "?code=503&" // which the other parameters need
+			}
+			if hasDefault {
+				_, got := send(t, s, op.request+query, "")
+				_, want := send(t, s, op.request+query+p.Name+"="+byDefault, "")
+				equal(t, "the answer without "+p.Name, got, want)
+			}
+		}
+		query = "?unknown" + strings.ReplaceAll(parameters, ", ", "&")
+		_, answer := send(t, s, op.request+query, "")
+		if op.isAdmin() {
+			takes := strings.Join(find(answer, `it takes the query parameters ([^"]*)`), "")
+			equal(t, "the parameters of "+op.OperationID, takes, strings.TrimPrefix(parameters, ", "))
+			continue
+		}
+		_, journal := send(t, s, "GET /__admin/requests", "")
+		last := journal[strings.LastIndex(journal, `"method":`):]
+		contains(t, "the last request", last, `"operation":"`+op.OperationID+`"`)
+		contains(t, "the last request", last, `"ignored":["unknown"`+strings.Replace(own, ",", `],"beyond":[`, 1)+`]}`)
+		checkMark(op.OperationID, op.Description)
+	}
+	send(t, s, "POST /__admin/reset", "[]") // without a fault
+	for path, described := range methods {
+		resp, _ := send(t, s, "PATCH "+path, "")
+		slices.Sort(described)
+		equal(t, "the methods of "+path, resp.Header.Get("Allow"), strings.Join(described, ", "))
+	}
+	newPet := d.Components.Schemas["NewPet"]
+	for _, m := range newPet.Properties {
+		checkMark("`"+m.name+"`", d.resolve(m.value).Description)
+		resp, _ := send(t, s, "POST /v1/pets", strings.Replace(rex, m.name, "other", 1))
+		isRequired := slices.Contains(newPet.Required, m.name)
+		equal(t, "the status without "+m.name, resp.StatusCode, map[bool]int{true: 400, false: 201}[isRequired])
+	}
+}
+
+// The answers of each operation have the members that api/openapi.json describes.
+// Each of these members is in some answer.
+func TestSchemas(t *testing.T) {
+	t.Parallel()
+	d, s := readOpenAPI(t), start(t)
+	seen := map[string]bool{} // whether a member, such as Pet.id, is in some answer
+	for _, op := range d.operations {
+		body := map[string]string{"createPet": rex, "reset": "[" + rex + "]"}[op.OperationID]
+		check := func(fault string, headers ...string) {
+			request := strings.Replace(op.request, "{petId}", "1", 1)
+			if op.OperationID == "setFault" {
+				request += "?" + fault
+			}
+			resp, answer := send(t, s, request, body, headers...)
+			of := op.Responses[fmt.Sprint(resp.StatusCode)].Content["application/json"].Schema
+			if resp.StatusCode >= 400 {
+				of.Ref = "#/components/schemas/Error"
+			}
+			if resp.StatusCode != 204 {
+				d.check(t, request, of, []byte(answer), seen)
+			}
+		}
+		send(t, s, "POST /__admin/reset", `[{"name":"Ida","categoryId":2}]`) // without what is optional
+		check("delay=0")
+		check("delay=0", "Authorization: Bearer wrong")
+		// These make the fault and the journal have all members.
+		const fault = "code=503&delay=0&answer-delay=0&retry-after=1"
+		const standing = fault + "&operation=createPet&skip=1&times=2"
+		send(t, s, "POST /__admin/reset", "["+rex+"]")
+		send(t, s, "PUT /__admin/fault?"+standing, "")
+		send(t, s, "GET /v1", "", "Prefer: "+strings.ReplaceAll(fault, "&", ","))
+		send(t, s, "HEAD /v1/pets?x", "")
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: code=stall\r\n\r\n", key)
+		conn.Read(make([]byte, 1)) // it is waiting by then
+		check(standing)
+	}
+	for member, isThere := range seen {
+		if !isThere {
+			t.Errorf("no answer has %s: is it set, and does a request of this test ask for it?", member)
+		}
+	}
+}
+
+// description is api/openapi.json.
+type description struct {
+	Info       struct{ Version string }
+	Paths      object[object[json.RawMessage]]
+	Components struct{ Schemas map[string]schema }
+	operations []operation // in their order
+}
+
+type operation struct {
+	request                  string // such as GET /v1/pets
+	OperationID, Description string
+	Parameters               []struct {
+		Name, In, Description string
+		Schema                schema
+	}
+	Responses map[string]struct {
+		Content map[string]struct{ Schema schema }
+	}
+}
+
+func (op operation) isAdmin() bool { return strings.Contains(op.request, " /__admin/") }
+
+type schema struct {
+	Ref                                             string `json:"$ref"`
+	Title, Description, Type                        string
+	Enum, Required                                  []string
+	AllOf, OneOf                                    []schema
+	Items                                           *schema
+	Properties                                      object[schema]
+	AdditionalProperties, Minimum, Maximum, Default any
+}
+
+// object is a JSON object whose members have an order.
+type object[V any] []struct {
+	name  string
+	value V
+}
+
+func (o *object[V]) UnmarshalJSON(text []byte) error {
+	dec := json.NewDecoder(strings.NewReader(string(text)))
+	dec.Token() // the brace
+	for dec.More() {
+		name, _ := dec.Token()
+		one := make(object[V], 1)
+		one[0].name = name.(string)
+		if err := dec.Decode(&one[0].value); err != nil {
+			return err
+		}
+		*o = append(*o, one...)
+	}
+	return nil
+}
+
+func readOpenAPI(t *testing.T) *description {
+	d := &description{}
+	err := json.Unmarshal([]byte(readFile(t, "../api/openapi.json")), d)
+	for _, path := range d.Paths {
+		for _, item := range path.value {
+			if item.name != "servers" { // those of a path under /__admin
+				request := strings.ToUpper(item.name) + " /v1" + path.name
+				op := operation{request: strings.Replace(request, "/v1/__admin", "/__admin", 1)}
+				err = errors.Join(err, json.Unmarshal(item.value, &op))
+				d.operations = append(d.operations, op)
+			}
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// resolve returns the schema that a schema refers to, with the parts of allOf as one.
+func (d *description) resolve(s schema) schema {
+	if s.Ref != "" {
+		s = d.Components.Schemas[filepath.Base(s.Ref)]
+	}
+	for _, part := range s.AllOf {
+		part = d.resolve(part)
+		s.Type = part.Type
+		s.Required = append(s.Required, part.Required...)
+		s.Properties = append(s.Properties, part.Properties...)
+	}
+	return s
+}
+
+// values says which values a schema allows.
+func (d *description) values(s schema) string {
+	s = d.resolve(s)
+	text := cmp.Or(s.Title, s.Type)
+	switch {
+	case s.Enum != nil:
+		text = "`" + strings.Join(s.Enum, "`, `") + "`"
+	case s.OneOf != nil:
+		text = d.values(s.OneOf[0])
+		for _, one := range s.OneOf[1:] {
+			text += ", " + d.values(one)
+		}
+	case s.Maximum != nil:
+		text += fmt.Sprintf(" from %v to %v", s.Minimum, s.Maximum)
+	case s.Minimum != nil:
+		text += fmt.Sprintf(", at least %v", s.Minimum)
+	}
+	if s.Default != nil {
+		text += fmt.Sprint(", by default ", s.Default)
+	}
+	return text
+}
+
+// check checks that JSON has the type and the members that its schema describes,
+// with those that are required. It notes in seen which members are there.
+func (d *description) check(t *testing.T, name string, s schema, text []byte, seen map[string]bool) {
+	t.Helper()
+	name = cmp.Or(strings.TrimPrefix(s.Ref, "#/components/schemas/"), name)
+	s = d.resolve(s)
+	var elements []json.RawMessage
+	var members map[string]json.RawMessage
+	into := map[string]any{"string": new(string), "integer": new(int64), "number": new(float64),
+		"array": &elements, "object": &members}[s.Type]
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Errorf("%s: got %s, want what is described: %v", name, text, err)
+	}
+	for _, element := range elements {
+		d.check(t, name, *s.Items, element, seen)
+	}
+	for _, required := range s.Required {
+		if members[required] == nil {
+			t.Errorf("%s: got %s, want the member %s in it", name, text, required)
+		}
+	}
+	for _, m := range s.Properties {
+		path := name + "." + m.name
+		seen[path] = seen[path] || members[m.name] != nil
+		if members[m.name] != nil {
+			d.check(t, path, m.value, members[m.name], seen)
+		}
+		delete(members, m.name)
+	}
+	if len(members) > 0 && s.AdditionalProperties == nil {
+		t.Errorf("%s: got %s, want it without %s, which is not described", name, text, members)
+	}
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "petstore")
+	petstore = filepath.Join(dir, "petstore")
+	out, err2 := exec.Command("go", "build", "-buildvcs=false", "-o", petstore, "..").CombinedOutput()
+	if err := errors.Join(err, err2); err != nil {
+		log.Fatalf("go build: %v\n%s", err, out)
+	}
+	flag.Set("test.parallel", "16") // as the tests mostly wait
+	m.Run()
+	os.RemoveAll(dir)
+}
+
+// start starts a petstore, which runs until the test ends. It returns its URL.
+func start(t *testing.T) string {
+	t.Helper()
+	cmd := exec.Command(petstore, "-addr", "127.0.0.1:0", "-stdin")
+	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+key)
+	cmd.Stderr = os.Stderr
+	cmd.StdinPipe() // which ends with the test binary, even if that is killed
+	stdout, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	line, _ := bufio.NewReader(stdout).ReadString('\n') // if it has not started, no request succeeds
+	return strings.TrimSuffix(line, "/v1\n")
+}
+
+// send sends a request, such as "GET /v1/pets", with headers, such as "Prefer:
+// code=503", to a petstore. It returns the answer, and its body.
+func send(t *testing.T, base, request, body string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	method, target, _ := strings.Cut(request, " ")
+	r, _ := http.NewRequest(method, base+target, strings.NewReader(body))
+	for _, header := range append([]string{"Authorization: Bearer " + key}, headers...) {
+		name, value, _ := strings.Cut(header, ": ")
+		r.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body) // if a part is missing, it is not what a test wants
+	return resp, string(text)
+}
+
+// run runs a command in a folder, and returns its exit code and its output. What it
+// has started must end, too, so that no petstore is left: it may have the output, and
+// descriptor 4, which most shells pass on.
+func run(t *testing.T, dir, stdin string, args ...string) (code int, output string) {
+	t.Helper()
+	r, w, _ := os.Pipe()
+	defer r.Close()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "http_proxy=http://127.0.0.1:1", "TMPDIR="+dir, "GOFLAGS=-count=1 -v", "PS1=", "PS2=")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = strings.NewReader(stdin), w, w, []*os.File{nil, w}
+	cmd.Start()
+	w.Close()
+	r.SetReadDeadline(time.Now().Add(100 * time.Second))
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Errorf("%s: got %v, want the end of all that it has started", args[0], err)
+		cmd.Process.Kill()
+	}
+	cmd.Wait() // the exit code is what counts
+	return cmd.ProcessState.ExitCode(), string(text)
+}
+
+// need skips the test unless these programs are installed.
+func need(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(err)
+		}
+	}
+}
+
+// find returns what the group of a pattern matches in a text.
+func find(text, pattern string) (list []string) {
+	for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		list = append(list, match[1])
+	}
+	return list
+}
+
+// readFile returns a file. As the tests depend on the source files, too, it looks
+// at all files, so that go test runs the tests again if one has changed.
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	filepath.Glob("../[a-z]*/*")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s:\n got %#v\nwant %#v", what, got, want)
+	}
+}
+
+func contains(t *testing.T, what, got, want string) {
+	t.Helper()
+	if !strings.Contains(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q in it", what, got, want)
+	}
+}
