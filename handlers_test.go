@@ -24,6 +24,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -1026,6 +1027,23 @@ func TestConcurrentFaults(t *testing.T) {
 				fmt.Sprintf(`"meta":{"total":%d,"first":%d,`, clients*each, clients*each-999))
 		})
 	}
+}
+
+// Of faults that are set at the same time, all but the last one have ended, so they hold
+// no request.
+func TestConcurrentPuts(t *testing.T) {
+	const clients, each = 8, 2000
+	w := start(t).service.current.Load()
+	var running atomic.Int64
+	concurrently(clients, func(int) {
+		for range each {
+			ctx, cancel := context.WithCancel(w.ctx)
+			running.Add(1)
+			context.AfterFunc(ctx, func() { running.Add(-1) })
+			w.setStanding(&standingFault{end: cancel})
+		}
+	})
+	eventually(t, "the end of all faults but one", func() bool { return running.Load() == 1 })
 }
 
 // A request that waits for a delay is listed with all that was sent, but for the
@@ -2092,7 +2110,7 @@ func (s *server) wantFault(t testing.TB, want string) {
 func (s *server) waitWaiting(t testing.TB, want ...string) (waiting []sentRecord) {
 	t.Helper()
 	eventually(t, fmt.Sprint("the waiting requests ", want), func() bool {
-		_, waiting, _ = s.readJournal(t, "?after=9")
+		_, waiting, _ = s.readJournal(t, "")
 		return len(waiting) == len(want)
 	})
 	var got []string

@@ -430,7 +430,7 @@ func testSent(p *page) {
 	p.click("GET 400")
 	p.see("#result .refused", "400")
 	p.equal(`[...$$("#details dt")].map(shown).slice(0, 6)`,
-		[]string{"time", "operation", "seconds", "request id", "ignored", "beyond"})
+		[]string{"request id", "time", "operation", "seconds", "ignored", "beyond"})
 	missing := p.eval(`
 		const {requests: [, entry]} = JSON.parse(arguments[0]);
 		const {JournalEntry, SentRequest} = (await (await fetch("/openapi.json")).json()).components.schemas;
