@@ -294,7 +294,7 @@ type fault struct {
 	answerDelay time.Duration
 	retryAfter  retryAfter
 	status      int                    // Code, if it is a status, or 0
-	perform     func(*exchange) answer // what is done in place of exchange.perform; nil without a code
+	answer      func(*exchange) answer // makes the answer in place of exchange.perform; nil without a code
 	standing    *standingFault         // where the fault comes from; nil for Prefer
 	ended       <-chan struct{}        // closed when no request is to wait for it any longer
 }
@@ -432,7 +432,7 @@ func (f *fault) setCode(code string) error {
 	var words []string
 	for _, known := range faultCodes {
 		if known.code == code {
-			f.perform = known.perform
+			f.answer = known.answer
 			return nil
 		}
 		words = append(words, known.code)
@@ -441,15 +441,16 @@ func (f *fault) setCode(code string) error {
 	if err != nil { // its message does not name the words
 		return invalidParameter("code", code, "a status from 400 to 599, "+orList(words))
 	}
-	f.status, f.perform = int(n), simulate
+	f.status, f.answer = int(n), simulate
 	return nil
 }
 
 // standingFault is a fault for the requests that follow. It is safe for
 // concurrent use.
 type standingFault struct {
-	faults []fault            // one for each code of state.Code, applied in turn
-	end    context.CancelFunc // releases the requests that the fault holds
+	faults []fault         // one for each code of state.Code, applied in turn
+	ctx    context.Context // done when no request is to wait for the fault any longer
+	end    context.CancelFunc
 
 	mu    sync.Mutex
 	state standingFaultState // guarded by mu; only the counters change
@@ -470,11 +471,7 @@ type standingFaultState struct {
 // newStandingFault returns a fault that ends when end is called, or ctx is done.
 func newStandingFault(ctx context.Context, faults []fault, state standingFaultState) *standingFault {
 	ctx, end := context.WithCancel(ctx)
-	f := &standingFault{faults: faults, end: end, state: state}
-	for i := range faults {
-		faults[i].standing, faults[i].ended = f, ctx.Done()
-	}
-	return f
+	return &standingFault{faults: faults, ctx: ctx, end: end, state: state}
 }
 
 // parseStandingFault parses the parameters of PUT /__admin/fault. It returns the state
@@ -514,6 +511,7 @@ func (f *standingFault) next(operation string) fault {
 		return fault{}
 	}
 	next := f.faults[s.Applied%int64(len(f.faults))] // a single fault is repeated; a list ends with Times
+	next.standing, next.ended = f, f.ctx.Done()
 	s.Applied++
 	return next
 }
@@ -555,8 +553,8 @@ func (x *exchange) listAsWaiting() {
 // in api/openapi.json. The function of a code calls exchange.perform if the operation
 // is to be performed.
 var faultCodes = []struct {
-	code    string
-	perform func(*exchange) answer
+	code   string
+	answer func(*exchange) answer
 }{
 	{"ok", (*exchange).perform},
 	{"hangup", func(*exchange) answer { return answer{} }},

@@ -89,7 +89,7 @@ type route struct {
 	beyond     []string    // those of them that the contract does not have
 	takesBody  bool        // under /__admin: whether a request may have a body
 	headers    http.Header // on all answers but that of the fault "html"
-	isPage     bool        // whether the page of petstore asks for it
+	isPage     bool        // whether a browser asks for it to show the page
 	perform    func(*exchange) (answer, error)
 }
 
@@ -173,9 +173,10 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// mayRepeat reports whether the client is a browser that is not an observer. On a
-// connection that it has used before, a browser would send a request again if there is
-// no answer, even a POST, and show nothing of that.
+// mayRepeat reports whether the request is that of a browser, and neither an observer's
+// nor one that controls petstore. On a connection that it has used before, a browser
+// would send a request again if there is no answer, even a POST, and show nothing of
+// that.
 func mayRepeat(r *http.Request) bool {
 	return strings.HasPrefix(r.UserAgent(), "Mozilla/") && !isObserver(r) && !isUnder(r.URL.Path, "/__admin")
 }
@@ -198,8 +199,7 @@ func isClean(u *url.URL) bool {
 }
 
 // refuse returns an operation for a request that no route matches. It fails with a 405 if
-// the refusal, which is the answer of http.ServeMux, allows other methods, and with a 404
-// otherwise.
+// the answer of http.ServeMux, the refusal, has the header Allow, and with a 404 otherwise.
 func refuse(refusal http.Handler) func(*exchange) (answer, error) {
 	return func(x *exchange) (answer, error) {
 		u := x.r.URL
@@ -254,9 +254,9 @@ type exchange struct {
 	entry entry     // the request in the journal; its sentRequest is nil until it waits or is recorded
 }
 
-// newExchange decides what happens to a request. Observers, and requests under /__admin,
-// are not recorded, so that they do not disturb the record. A request that no route
-// matches is, as its client may have a wrong base URL.
+// newExchange decides what happens to a request. All requests under /v1 but those of
+// observers are recorded, and so are others that no route matches, as their clients may
+// have a wrong base URL. Observers and requests under /__admin do not disturb the record.
 func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt route) *exchange {
 	isV1, isAdmin := isUnder(r.URL.Path, "/v1"), isUnder(r.URL.Path, "/__admin")
 	isClient, isRouted := !isObserver(r), rt.method != ""
@@ -320,7 +320,8 @@ func (s *service) handle(w http.ResponseWriter, r *http.Request, rt route) {
 	x.sendRest(a)
 }
 
-// try returns the answer of f. An error, or a panic, becomes an answer here.
+// try returns the answer of f. An error, or a panic, becomes an answer here. This is so
+// for serve, and within it for perform, whose answer a fault can change.
 func (x *exchange) try(f func(*exchange) (answer, error)) (a answer) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -372,8 +373,8 @@ func (x *exchange) serve() (answer, error) {
 	if err := x.wait(x.fault.delay); err != nil {
 		return answer{}, err
 	}
-	if x.fault.perform != nil {
-		return x.fault.perform(x), nil
+	if x.fault.answer != nil {
+		return x.fault.answer(x), nil
 	}
 	return x.perform(), nil
 }
@@ -550,14 +551,14 @@ func (x *exchange) record(a answer) {
 	x.world.journal.add(*e)
 }
 
-// sentRequest returns what the journal has of the request. It must be called only once
+// sentRequest returns what the journal has of the request. It must be called only after
 // the body has been read and the fault has been chosen, or one of these has failed.
 func (x *exchange) sentRequest() *sentRequest {
 	if x.entry.sentRequest != nil {
 		return x.entry.sentRequest
 	}
-	// net/http reads nothing from the headers once the handler has begun (its Issue
-	// 14940), so the journal can have them.
+	// The journal keeps these headers, to copy none. That is safe, as net/http reads
+	// nothing from them once the handler has begun (golang.org/issue/14940).
 	h := x.r.Header
 	if given := h["Authorization"]; given != nil {
 		h["Authorization"] = hideKey(x.service.key, given)
@@ -810,7 +811,7 @@ func showJournal(x *exchange) (answer, error) {
 }
 
 // appendLines appends the parts of a JSON array, with one element a line. An empty one is
-// []. A single text would be copied again and again as it grows with the journal.
+// []. A single text that grows would take twice the memory.
 func appendLines[T any](parts [][]byte, list []T) [][]byte {
 	before, end := "[\n", "[]"
 	for _, v := range list {

@@ -97,11 +97,7 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	log := newLog(stderr, opts.log)
 	log.Info("a page for browsers", "url", root+"/")
 
-	// Before this, a signal ends the process. A second after a stop has begun, one
-	// does so again. Until then, and until the process has ended, a second signal has no
-	// effect: some supervisors, such as timeout(1), send two at once.
-	ctx, restore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, restore) })
+	stopOnSignal(ctx, stop) // before this, a signal ends the process
 	return runServer(ln, newService(ctx, key, seed, log), stdout)
 }
 
@@ -126,6 +122,23 @@ func limitMemory(getenv func(string) string) {
 	if getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(maxStoreSize + 200<<20)
 	}
+}
+
+// stopOnSignal calls stop at a signal. In the first second of a stop, further signals are
+// ignored, as some supervisors, such as timeout(1), send two. After that, one ends the
+// process.
+func stopOnSignal(ctx context.Context, stop context.CancelCauseFunc) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case sig := <-signals:
+			stop(fmt.Errorf("signal: %v", sig))
+		case <-ctx.Done():
+		}
+		time.Sleep(time.Second)
+		signal.Stop(signals)
+	}()
 }
 
 // newLog returns a log of what goes wrong. With hasRequests, it also has the requests,
@@ -265,7 +278,7 @@ func runServer(ln net.Listener, s *service, stdout io.Writer) error {
 
 // newServer returns an HTTP server for s, with timeouts for slow clients. When s.ctx is
 // done, it closes the connections that have sent no request yet. Shutdown must be called
-// only once s.ctx is done.
+// only after that.
 func newServer(s *service) *http.Server {
 	srv := &http.Server{
 		Handler:           s,

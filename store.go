@@ -329,7 +329,7 @@ type journal struct {
 	// waiting has the requests that a fault makes wait, or has made wait, until they
 	// are recorded. The values are the standing faults that hold them, or nil.
 	waiting map[*sentRequest]*standingFault
-	changed chan struct{} // closed at the next add or clear; nil if nobody waits for that
+	changed chan struct{} // closed at the next add or clear; nil until somebody waits for that
 }
 
 func newJournal() *journal {
