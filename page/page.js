@@ -449,15 +449,16 @@ function parametersOf({ matched, applied, held, ...parameters }) {
   return faultText(parameters);
 }
 
-// hasLeft reports whether the client of a request has not waited for its answer.
-function hasLeft({ status, error = "" }) {
-  return status === 0 && error.startsWith("the client left");
+// hasLeft reports whether the client of a request has not waited for its whole answer.
+function hasLeft({ error = "" }) {
+  return error.startsWith("the client left");
 }
 
 // errorOf returns the message of the error that a client got. What a fault sends
 // or loses says nothing of the request.
-function errorOf({ status, fault, error }) {
-  const isTold = status > 0 && ![String(status), "html"].includes(fault?.code);
+function errorOf(request) {
+  const { status, fault, error } = request;
+  const isTold = status > 0 && !hasLeft(request) && ![String(status), "html"].includes(fault?.code);
   return (isTold && error) || "";
 }
 
@@ -491,7 +492,7 @@ function outcomeClass(request) {
     return "waits";
   }
   if (hasFailed(request)) {
-    return hasLeft(request) || (status >= 400 && status < 500) ? "refused" : "broken";
+    return (status === 0 && hasLeft(request)) || (status >= 400 && status < 500) ? "refused" : "broken";
   }
   return mishapOf(request) ? "refused" : "succeeded";
 }
@@ -512,11 +513,9 @@ function hasEffect(request) {
   return Boolean(request && effectOf(request));
 }
 
-// secondsOf returns the time until the answer was ready. Its body may then have
-// been sent slowly.
-function secondsOf({ method, seconds, status, fault }) {
-  const isSlow = fault?.code === "stall" || (fault?.code === "drip" && method !== "HEAD");
-  return status === undefined ? undefined : `${isSlow ? "> " : ""}${seconds.toFixed(3)}`;
+// secondsOf returns the time until a request was over.
+function secondsOf({ seconds, status }) {
+  return status === undefined ? undefined : seconds.toFixed(3);
 }
 
 // clientOf returns the User-Agent of a request, or a short name for that of a browser.
