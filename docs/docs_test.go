@@ -73,7 +73,7 @@ func TestReadme(t *testing.T) {
 // and shows the log if it fails. The other script saves all pets.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
-	need(t, "sh", "curl")
+	need(t, "sh", "curl", "sed", "mktemp", "mkfifo", "mv", "rm", "cat")
 	scripts := find(readFile(t, "recipes.md"), "(?s)\n```sh\n(.*?)\n```\n")
 	ci, save := scripts[0], scripts[1]
 	s := start(t)
@@ -124,13 +124,17 @@ func TestExamples(t *testing.T) {
 	commands := find(readFile(t, "../README.md"), "\\(examples/[^|\n]*\\| `([^`]*)`")
 	files, _ := filepath.Glob("../examples/*[cC]lient*")
 	equal(t, "the number of commands", len(commands), len(files))
+	needs := map[string][]string{
+		".sh":   {"curl", "mktemp", "mkfifo", "rm", "grep", "cut", "tr", "xargs", "awk", "date", "cat"},
+		".java": {"javac"},
+	}
 	fourTests := regexp.MustCompile(`\bpass 4\n|\b4 passed|(ok - .*\n){4}|(?s:--- PASS: .*){4}`)
 	for _, command := range append(commands, "bash client.sh", "zsh client.sh") {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			args := strings.Fields(command)
 			dir, file := t.TempDir(), args[len(args)-1]
-			need(t, args[0], cmp.Or(map[string]string{".sh": "curl", ".java": "javac"}[filepath.Ext(file)], args[0]))
+			need(t, append(needs[filepath.Ext(file)], args[0])...)
 			os.WriteFile(filepath.Join(dir, file), []byte(readFile(t, "../examples/"+file)), 0o600)
 			code, output := run(t, dir, "", args...)
 			if code == 0 || !strings.Contains(output, "build petstore first, or change ") {
