@@ -1759,7 +1759,7 @@ func TestSpareConnections(t *testing.T) {
 }
 
 // A stop waits for the requests in flight, but not for long. It does not wait for a log
-// that nobody reads.
+// that is not read.
 func TestStopEnds(t *testing.T) {
 	const most = 100 * time.Millisecond
 	s := startWith(t, func(s *service) { s.times.stop = most })

@@ -271,7 +271,7 @@ func runServer(ln net.Listener, s *service, stdout io.Writer) error {
 	srv.Shutdown(limit) // if the time is up, the requests in flight get no answer
 	select {
 	case <-logged:
-	case <-time.After(100 * time.Millisecond): // the log is a full pipe that nobody reads
+	case <-time.After(100 * time.Millisecond): // standard error may be a full pipe
 	}
 	return nil
 }
