@@ -6,7 +6,8 @@ const interval = 500; // milliseconds between two readings
 const timeLimit = 5000; // milliseconds for a request of the page for itself
 const maxPets = 100; // as on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal keeps
-const rounding = 2; // milliseconds by which the journal may put an end too late
+const rounding = 1; // milliseconds by which the journal may put an end too late
+const pace = 1000; // milliseconds between the steps of the story
 
 // The faults that have a button, beside those of the words in openapi.json.
 const presets = ["code=503", "code=429", "delay=3", "delay=30"];
@@ -16,8 +17,8 @@ const delays = { delay: "Wait", "answer-delay": "Answer after" };
 
 // What becomes of a body that is not sent as usual, while it is sent and after.
 const mishaps = {
-  truncate: { after: "cut", sent: "half was sent" },
-  stall: { during: "stalling", after: "stalled", sent: "half was sent" },
+  truncate: { after: "cut", sent: "of which half was sent" },
+  stall: { during: "stalling", after: "stalled", sent: "of which half was sent" },
   drip: { during: "dripping", after: "dripped", sent: "in pieces" },
   malformed: { after: "malformed" },
 };
@@ -38,18 +39,12 @@ let pets = []; // the last ones, in ascending order of id
 // Requests of the page for itself. The service does not record them, and applies
 // no fault to them.
 
-// call returns the JSON of an answer. Its errors have a message for the user and,
-// if there was an answer, its status.
+// call returns the JSON of an answer. The error that stands for a refusal has its
+// message and its status.
 async function call(method, path, parse = JSON.parse) {
   const headers = { Authorization: `Bearer ${sessionStorage.apiKey}`, "Petstore-Observer": "page" };
-  let response;
-  let answer;
-  try {
-    response = await fetch(path, { method, headers, signal: AbortSignal.timeout(timeLimit) });
-    answer = parse((await response.text()) || "{}");
-  } catch (cause) {
-    throw new Error("Petstore does not answer", { cause });
-  }
+  const response = await fetch(path, { method, headers, signal: AbortSignal.timeout(timeLimit) });
+  const answer = parse((await response.text()) || "{}");
   if (!response.ok) {
     throw Object.assign(new Error(answer.message), { status: response.status });
   }
@@ -104,7 +99,7 @@ async function readNews() {
     drawPets();
   }
   showDesk(true);
-  drawSign();
+  drawSign(true);
   drawRequests(journal);
 }
 
@@ -122,7 +117,7 @@ async function readPets(known) {
   return news.length < maxPets ? all : readPets(all);
 }
 
-// showTrouble tells why nothing is known at the moment, or asks for the key.
+// showTrouble tells that nothing is known at the moment, or asks for the key.
 function showTrouble(problem) {
   if (problem.status === 401) {
     askForKey(problem.message);
@@ -130,7 +125,7 @@ function showTrouble(problem) {
   }
   console.error(problem);
   showDesk(true);
-  drawSign(problem.message);
+  drawSign(false);
 }
 
 function askForKey(reason = "") {
@@ -159,7 +154,7 @@ function say(text) {
 async function act(method, path) {
   let refusal = "";
   await call(method, path).catch(({ status, message }) => {
-    refusal = status ? message : "";
+    refusal = status === 400 ? message : "";
   });
   say("");
   page.refusal.textContent = refusal;
@@ -170,19 +165,12 @@ function setFault(query) {
   return act("PUT", `/__admin/fault?${new URLSearchParams(query)}`);
 }
 
-// send sends a request as a client: it is recorded, and gets faults. It becomes
-// the last one of the list.
+// send sends a request as a client: it is recorded, and gets faults.
 async function send(request) {
   say("");
-  page.list.scrollTop = page.list.scrollHeight;
-  let outcome;
-  try {
-    const response = await fetch(requestOf(request));
-    await response.text();
-    outcome = response.status;
-  } catch {
-    outcome = "no whole answer";
-  }
+  const outcome = await fetch(requestOf(request))
+    .then((response) => response.text().then(() => response.status))
+    .catch(() => "no whole answer");
   await read();
   say(`This page got ${outcome}`);
 }
@@ -202,23 +190,36 @@ function newPet() {
   };
 }
 
+function addPet() {
+  page.list.scrollTop = page.list.scrollHeight;
+  send(newPet());
+}
+
 // showStory adds a pet, loses the answer, and adds it again, as many clients do.
 async function showStory() {
   const request = newPet();
   await setFault("code=lost&times=1&operation=createPet");
-  await send(request);
-  await send(request);
+  for (let i = 0; i < 2; i++) {
+    await new Promise((resolve) => setTimeout(resolve, pace));
+    await send(request);
+  }
+  tabStop.firstChild.focus();
 }
 
-// requestOf returns a request to this service, with the key in the place of ***,
-// and without what browsers send by themselves.
+// Headers that browsers send by themselves.
+const ofBrowser =
+  /^(sec-|accept|cache-|connection|content-length|host|origin|pragma|priority|referer|user-agent)/i;
+
+// requestOf returns a request to this service, with the key in its place.
 function requestOf({ method, url, headers, body }) {
-  const ofBrowser =
-    /^(sec-|accept|cache-|connection|content-length|host|origin|pragma|priority|referer|user-agent)/i;
   const given = Object.entries(headers).filter(([name]) => !ofBrowser.test(name));
+  const withKey = ([name, value]) => [
+    name,
+    name === "Authorization" ? value.replace("***", sessionStorage.apiKey) : value,
+  ];
   return new Request(location.origin + url, {
     method,
-    headers: given.map(([name, value]) => [name, value.replace("***", sessionStorage.apiKey)]),
+    headers: given.map(withKey),
     body: body ? new TextEncoder().encode(body) : null, // a text would be given a type
     cache: "no-store",
     credentials: "omit", // so that the connections are not those that the page reads with
@@ -227,13 +228,15 @@ function requestOf({ method, url, headers, body }) {
 
 // canSend reports whether a browser can send a request again as it was.
 function canSend(request) {
-  const { method, url } = request;
+  const { method, url, headers } = request;
   if (!url.startsWith("/") || !isWhole(request)) {
     return false;
   }
   try {
     const copy = requestOf(request);
-    return copy.method === method && copy.url === location.origin + url;
+    const isKept = (name) => ofBrowser.test(name) || copy.headers.has(name);
+    const areKept = Object.keys(headers).every(isKept);
+    return copy.method === method && copy.url === location.origin + url && areKept;
   } catch {
     return false;
   }
@@ -296,9 +299,10 @@ function colourOf(request) {
 
 // errorOf returns the message of an error that a client got, unless it is that of a
 // fault.
-function errorOf({ status, error, fault }) {
+function errorOf(request) {
+  const { status, error, fault } = request;
   const isOfFault = ["html", String(status)].includes(fault?.code);
-  return status >= 400 && !isOfFault ? error : undefined;
+  return status >= 400 && !isOfFault && !hasLeft(request) ? error : undefined;
 }
 
 // compare finds the request that one repeats: the last equal one of the same client
@@ -489,16 +493,17 @@ function drawChoices() {
   }
 }
 
-// drawSign says what the next request gets, or what is wrong and what was last known.
-function drawSign(trouble = "") {
+// drawSign says what the next request gets or, if petstore does not answer, what was
+// last known of that.
+function drawSign(isAnswering) {
   const { matched, applied, held, operation } = fault;
   const isSet = matched !== undefined;
   const steps = description ? stepsOf(fault) : [];
   const isHeld = held > 0;
   const next = steps[0]?.step;
   const isActive = isHeld || isFailure(next);
-  let headline = "Requests are answered as usual";
-  let sentence = isSet ? `The last fault was applied to ${counted(applied, "request")}.` : "";
+  let headline = isHeld ? "New requests are answered as usual" : "Requests are answered as usual";
+  let sentence = isSet ? `The last fault is used up: it was applied to ${counted(applied, "request")}.` : "";
   if (next) {
     headline = capitalized(labelOf(next));
     sentence = `${sentenceOf(steps, operation)}. ${isFailure(next) ? meaningOf(next) : ""}`;
@@ -506,18 +511,19 @@ function drawSign(trouble = "") {
   if (isHeld) {
     headline = `${counted(held, "request")} held. ${headline}`;
   }
-  if (trouble) {
-    const known = description ? `Last known: ${headline} ${sentence} ` : "";
-    sentence = `${known}This page goes on asking.`;
-    headline = trouble;
+  page.sign.className = isActive ? "active" : "calm";
+  if (!isAnswering) {
+    const known = description ? `Last known: ${headline}${next ? "" : "."} ${sentence} ` : "";
+    sentence = `This page goes on asking. ${known}`;
+    headline = "Petstore does not answer";
+    page.sign.className = "trouble";
   }
-  page.sign.className = trouble ? "trouble" : isActive ? "active" : "calm";
   setText(page.headline, headline);
   setText(page.sentence, sentence);
   setText(page.query, isSet ? excerpt(queryOf(fault)) : "");
-  page.end.hidden = trouble !== "" || !(next || isHeld);
+  page.end.hidden = !isAnswering || !(next || isHeld);
   page.end.textContent = isHeld ? "End and release" : "End";
-  document.title = trouble || isActive ? `${headline} – Petstore` : "Petstore";
+  document.title = page.sign.className === "calm" ? "Petstore" : `${headline} – Petstore`;
 }
 
 // drawRequests draws the rows of new requests, and of those that wait. A request that
@@ -563,8 +569,10 @@ function addRow(request, identity) {
 function fillRow(row, request) {
   compare(request);
   const { time, method, url, headers, body, seconds, fault, ignored, pause, adds } = request;
+  const { answerHeaders = {} } = request;
   const error = errorOf(request);
-  const faultText = fault && queryOf(fault).replace(/^code=/, "").replaceAll("&", " ");
+  const origin = "Preference-Applied" in answerHeaders ? "Prefer: " : "";
+  const faultText = fault && origin + queryOf(fault).replace(/^code=/, "").replaceAll("&", " ");
   const isNotable = hasFailed(request) || adds.length > 1;
   const note = (className, text) => text && make("span", { className: `cut ${className}` }, text);
   const agent = headers["User-Agent"] ?? "";
@@ -573,7 +581,7 @@ function fillRow(row, request) {
   row.className = isWaiting(request) ? "waiting" : "";
   row.seconds = make("span", { className: "quiet" }, inSeconds(seconds));
   row.firstChild.replaceChildren(
-    make("span", { className: "mono quiet", title: time }, time.slice(11, 23)),
+    make("span", { className: "mono quiet" }, time.slice(11)),
     make("span", { className: "mono cut" }, excerpt(method)),
     make("span", { className: `chip ${colourOf(request)}` }, outcomeOf(request)),
     make(
@@ -587,7 +595,11 @@ function fillRow(row, request) {
       note("warn", ignored && excerpt(`ignored: ${ignored.join(", ")}`)),
       note("body quiet", !error && pause === undefined && excerpt(body)),
     ),
-    make("span", { className: "client cut quiet" }, browser ? `${browser[1]} ${browser[2]}` : excerpt(agent)),
+    make(
+      "span",
+      { className: "client cut quiet", title: excerpt(agent) },
+      browser ? `${browser[1]} ${browser[2]}` : excerpt(agent),
+    ),
     row.seconds,
   );
   row.text = `${row.firstChild.textContent} ${JSON.stringify(request)}`.toLowerCase();
@@ -607,8 +619,9 @@ function showDetail(row) {
   const again = make("button", { type: "button", disabled: !canSend(request) }, "Send again");
   again.title = again.disabled ? "A browser cannot send it as it was." : "";
   again.addEventListener("click", () => send(request));
+  const isDone = method !== "HEAD" && !hasLeft(request); // or less was done than is meant
   const notes = [
-    isFailure(fault) && meaningOf(fault),
+    isFailure(fault) && isDone && meaningOf(fault),
     hasLeft(request) && `${capitalized(error)}.`,
     beyond && `Not in the contract: ${beyond.join(", ")}.`,
   ];
@@ -742,10 +755,11 @@ page.faults.addEventListener("submit", (event) => {
   setFault(page.anotherField.value);
 });
 
-page.keyForm.addEventListener("submit", (event) => {
+page.keyForm.addEventListener("submit", async (event) => {
   event.preventDefault();
   sessionStorage.apiKey = page.keyField.value.replace(/[^!-~]/g, ""); // no key has a space
-  read();
+  await read();
+  page.scope.focus();
 });
 
 page.copy.addEventListener("click", async () => {
@@ -754,9 +768,12 @@ page.copy.addEventListener("click", async () => {
 });
 
 page.filter.addEventListener("input", filter);
-page.addPet.addEventListener("click", () => send(newPet()));
+page.addPet.addEventListener("click", addPet);
 page.story.addEventListener("click", showStory);
-page.end.addEventListener("click", () => act("DELETE", "/__admin/fault"));
+page.end.addEventListener("click", async () => {
+  await act("DELETE", "/__admin/fault");
+  page.scope.focus(); // as the button is hidden
+});
 page.clear.addEventListener("click", () => {
   if (confirm("Remove all recorded requests, for all clients?")) {
     act("DELETE", "/__admin/requests");

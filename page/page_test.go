@@ -25,7 +25,7 @@ const (
 	markup = `<img src=x onerror='document.title=0'>` // must be shown as text
 
 	usual = "Requests are answered as usual"
-	empty = "No requests yet"
+	empty = "No requests"
 )
 
 // Keys, as WebDriver writes them.
@@ -167,7 +167,7 @@ func testSign(p *page) {
 	}{
 		{"code=503", "", "active", "503 for every request. Instead of the operation, an error"},
 		{"code=503&times=3", "GET", "active", "503 for the next 2 requests, then as usual. Instead"},
-		{"code=503&times=2", "GET GET GET", "over", usual + " The last fault was applied to 2 requests."},
+		{"code=503&times=2", "GET GET GET", "over", usual + " The last fault is used up: it was applied to 2 requests."},
 		{"code=503&operation=listPets&skip=2", "", "calm",
 			"As usual for the next 2 listPets requests, then 503 for every listPets request."},
 		{"code=503&operation=listPets&skip=2", "GET PUT", "calm",
@@ -175,7 +175,7 @@ func testSign(p *page) {
 		{"code=503&skip=1&times=2", "", "calm", "As usual for the next request, then 503 for the next 2 requests, then as usual."},
 		{"code=503&skip=1&times=2", "GET", "active", "503 for the next 2 requests, then as usual. Instead"},
 		{"code=503,ok,lost&skip=1", "GET GET", "calm", "As usual for the next request, then Answer lost, then as usual."},
-		{"code=503,ok,lost", "GET GET GET", "over", usual + " The last fault was applied to 3 requests."},
+		{"code=503,ok,lost", "GET GET GET", "over", usual + " The last fault is used up: it was applied to 3 requests."},
 		{"code=503,ok", "", "active", "503 for the next request, then as usual. Instead"},
 		{"code=ok&delay=0", "", "calm", "As usual for every request."},
 		{"code=503&delay=0.1&retry-after=7", "", "active", "Wait 0.1 s, 503 for every request. Before the operation"},
@@ -204,16 +204,16 @@ func testSign(p *page) {
 func testVerdicts(p *page) {
 	const kept = "code=ok" // the fault of a request with which nothing is wrong
 	for _, tt := range []struct{ code, want string }{
-		{"lost", "no answer|/v1/pets|lost|adds pet 1"},
-		{"503", "503|/v1/pets|503|again, after N s"},
-		{"ok", "201|/v1/pets|ok|adds it again: pets 1 and 2|again, after N s"},
-		{"truncate", "201, cut|/v1/pets|truncate|adds pet 3"},
-		{"malformed", "201, malformed|/v1/pets|malformed|adds it again: pets 3 and 4|again, after N s"},
-		{"html", "502|/v1/pets|html|adds it again: pets 3, 4, and ?|again, after N s"},
-		{"drip", "201, dripped|/v1/pets|drip|adds it again: pets 3, 4, ?, and 6|again, after N s"},
-		{"html", "502|/v1/pets|html|adds a pet"},
-		{"rst", "no answer|/v1/pets|rst|again, after N s"},
-		{"hangup", "no answer|/v1/pets|hangup|again, after N s"},
+		{"lost", "no answer|/v1/pets|Prefer: lost|adds pet 1"},
+		{"503", "503|/v1/pets|Prefer: 503|again, after N s"},
+		{"ok", "201|/v1/pets|Prefer: ok|adds it again: pets 1 and 2|again, after N s"},
+		{"truncate", "201, cut|/v1/pets|Prefer: truncate|adds pet 3"},
+		{"malformed", "201, malformed|/v1/pets|Prefer: malformed|adds it again: pets 3 and 4|again, after N s"},
+		{"html", "502|/v1/pets|Prefer: html|adds it again: pets 3, 4, and ?|again, after N s"},
+		{"drip", "201, dripped|/v1/pets|Prefer: drip|adds it again: pets 3, 4, ?, and 6|again, after N s"},
+		{"html", "502|/v1/pets|Prefer: html|adds a pet"},
+		{"rst", "no answer|/v1/pets|Prefer: rst|again, after N s"},
+		{"hangup", "no answer|/v1/pets|Prefer: hangup|again, after N s"},
 	} {
 		p.send("POST /v1/pets", rex, "Prefer: code="+tt.code)
 		p.equal("rows().at(-1)", "POST|"+tt.want)
@@ -269,7 +269,7 @@ func testVerdicts(p *page) {
 		"POST|client left|/v1/pets|answer-delay=30|adds pet 1",
 		"POST|201|/v1/pets|answer-delay=30|adds pet 2",
 		"POST|201|/v1/pets|adds pet 3",
-		"POST|no answer|/v1/pets|lost|adds pet 4",
+		"POST|no answer|/v1/pets|Prefer: lost|adds pet 4",
 		"POST|201|/v1/pets|adds it again: pets 4 and 5|again, after N s",
 	})
 }
@@ -280,8 +280,8 @@ func testWaiting(p *page) {
 	for _, tt := range []struct{ prefer, during, after string }{
 		{"", "stalling|/v1/pets|stall", "200, client left|/v1/pets|stall"},
 		{"", "dripping|/v1/pets|drip", "200, client left|/v1/pets|drip"},
-		{"delay=30", "waiting|/v1/pets|delay=30", "client left|/v1/pets|delay=30"},
-		{"code=stall, answer-delay=30", "waiting|/v1/pets|stall answer-delay=30", "client left|/v1/pets|stall answer-delay=30"},
+		{"delay=30", "waiting|/v1/pets|delay=30", "client left|/v1/pets|Prefer: delay=30"},
+		{"code=stall, answer-delay=30", "waiting|/v1/pets|stall answer-delay=30", "client left|/v1/pets|Prefer: stall answer-delay=30"},
 	} {
 		p.start("GET /v1/pets", "", "Prefer: "+tt.prefer)
 		p.equal("rows().at(-1)?.replace('|again, after N s', '')", "GET|"+tt.during)
@@ -299,7 +299,7 @@ func testWaiting(p *page) {
 	p.see("#start", empty)
 	p.send("PUT /__admin/fault?delay=30&times=1", "")
 	p.start("POST /v1/pets", rex)
-	p.see("#sign.active #headline", "1 request held. "+usual, "#count", "0, 1 waiting")
+	p.see("#sign.active #headline", "1 request held. New requests are answered as usual", "#count", "0, 1 waiting")
 	p.send("GET /v1/pets?limit=1", "")
 	p.see("#count", "1, 1 waiting")
 	seconds := p.eval("return shown('summary > :last-child')")
@@ -350,7 +350,7 @@ func testDetail(p *page) {
 		p.leave()
 		p.see("#list .waiting", "")
 	}
-	p.send("HEAD /v1/pets", "")
+	p.send("HEAD /v1/pets", "", "Prefer: code=malformed")
 	p.equal("rows().length", 9)
 	p.equal("eachRow(() => $$('.detail h3').map(shown).join('; '))", []string{
 		"Sent; Answer, the first 1000 bytes",
@@ -358,12 +358,15 @@ func testDetail(p *page) {
 		"Sent; Answer",
 		"Sent; Answer, not sent",
 		"Sent",
-		"Sent; Answer, half was sent",
-		"Sent; Answer, half was sent",
+		"Sent; Answer, of which half was sent",
+		"Sent; Answer, of which half was sent",
 		"Sent; Answer, in pieces",
-		"Sent; Answer, without its body, the first 1000 bytes",
+		"Sent; Answer, without its body",
 	})
-	p.see(".detail", "Not in the contract: HEAD.")
+	// Less was done than the fault is meant to do.
+	p.equal("shown('.detail p').startsWith('Not in the contract: HEAD. Request 9')", true)
+	p.eval("$$('summary')[7].click()")
+	p.equal("shown('.detail p').startsWith('The client left before the end of its answer. Request 8')", true)
 }
 
 // The list stays at its end, and otherwise where it is. A row that opens does not move.
@@ -504,6 +507,7 @@ func testSend(p *page) {
 		{"POST /v1/pets", strings.Repeat("x", 70_000), "X-Id: 1", false},
 		{"GET /v1/pets", rex, "X-Id: 1", false},
 		{"post /v1/pets", rex, "X-Id: 1", false},
+		{"GET /v1/pets", "", "Cookie: a=b", false},
 	}
 	for i, tt := range tests {
 		p.send(tt.request, tt.body, tt.header)
@@ -608,7 +612,7 @@ func testLooks(p *page) {
 	p.send(long, rex, "X-Long: "+long, "Prefer: code=ok")
 	p.start("POST /v1/pets", rex, "Prefer: code=stall, delay=30")
 	p.see("#list", "waiting", "#headline", "429", "#petRows", "RRR")
-	p.equal("$$('[role=status], [role=alert]').map(({id}) => id).join(' ')", "headline refusal notice")
+	p.equal("$$('[role=status], [role=alert]').map(({id}) => id).join(' ')", " refusal notice")
 
 	// Nothing is cut off, but for what ends in an ellipsis. What a request did is whole.
 	const cut = `$$("body *").filter((one) => shown(one) && one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0 &&
