@@ -130,6 +130,7 @@ function showTrouble(problem) {
 
 function askForKey(reason = "") {
   sessionStorage.removeItem("apiKey");
+  document.title = "Petstore";
   showDesk(false);
   page.keyError.textContent = reason;
   page.keyField.focus();
@@ -206,16 +207,16 @@ async function showStory() {
   tabStop.firstChild.focus();
 }
 
-// Headers that browsers send by themselves.
+// The names of the headers that browsers send by themselves.
 const ofBrowser =
-  /^(sec-|accept|cache-|connection|content-length|host|origin|pragma|priority|referer|user-agent)/i;
+  /^(Accept|Cache-Control|Connection|Content-Length|Host|Origin|Pragma|Priority|Referer|User-Agent|(Accept|Sec)-.*)$/;
 
 // requestOf returns a request to this service, with the key in its place.
 function requestOf({ method, url, headers, body }) {
   const given = Object.entries(headers).filter(([name]) => !ofBrowser.test(name));
   const withKey = ([name, value]) => [
     name,
-    name === "Authorization" ? value.replace("***", sessionStorage.apiKey) : value,
+    name === "Authorization" ? value.replace("***", () => sessionStorage.apiKey) : value,
   ];
   return new Request(location.origin + url, {
     method,
@@ -229,7 +230,8 @@ function requestOf({ method, url, headers, body }) {
 // canSend reports whether a browser can send a request again as it was.
 function canSend(request) {
   const { method, url, headers } = request;
-  if (!url.startsWith("/") || !isWhole(request)) {
+  const isASCII = /^[ -~]*$/.test(JSON.stringify(headers));
+  if (!/^\/[^#]*$/.test(url) || !isASCII || !isWhole(request)) {
     return false;
   }
   try {
@@ -263,8 +265,8 @@ function hasLeft({ error = "" }) {
 
 // hasFailed reports whether a client got no answer, not all of it, or an error.
 function hasFailed(request) {
-  const { status, fault } = request;
-  const isPart = ["truncate", "stall", "malformed"].includes(fault?.code);
+  const { method, status, fault } = request;
+  const isPart = method !== "HEAD" && ["truncate", "stall", "malformed"].includes(fault?.code);
   return status === 0 || status >= 400 || hasLeft(request) || (isPart && !isWaiting(request));
 }
 
@@ -294,7 +296,7 @@ function colourOf(request) {
   if (!hasFailed(request)) {
     return "good";
   }
-  return isFailure(request.fault) && !hasLeft(request) ? "bad" : "warn";
+  return hasLeft(request) || errorOf(request) || !isFailure(request.fault) ? "warn" : "bad";
 }
 
 // errorOf returns the message of an error that a client got, unless it is that of a
@@ -319,7 +321,7 @@ function compare(request) {
     ({ request: other }) =>
       other.line === request.line && other.start <= request.start && other.end - rounding <= request.start,
   )?.request;
-  const isAgain = last && hasFailed(last) && isWhole(request);
+  const isAgain = last && hasFailed(last) && isWhole(last) && isWhole(request);
   request.pause = isAgain ? Math.max(0, request.start - last.end) / 1000 : undefined;
   request.adds = isAgain ? [...last.adds] : [];
 
@@ -460,8 +462,8 @@ function reveal(text) {
 }
 
 // excerpt returns the beginning of a text, without half a character.
-function excerpt(text) {
-  const start = text.slice(0, 200).replace(/[\uD800-\uDBFF]$/, "");
+function excerpt(text, length = 200) {
+  const start = text.slice(0, length).replace(/[\uD800-\uDBFF]$/, "");
   return reveal(start) + (start.length < text.length ? "…" : "");
 }
 
@@ -567,6 +569,7 @@ function addRow(request, identity) {
 
 // fillRow draws what a request was, what has become of it, and what it changed.
 function fillRow(row, request) {
+  const all = JSON.stringify(request).replaceAll('\\"', '"');
   compare(request);
   const { time, method, url, headers, body, seconds, fault, ignored, pause, adds } = request;
   const { answerHeaders = {} } = request;
@@ -574,7 +577,7 @@ function fillRow(row, request) {
   const origin = "Preference-Applied" in answerHeaders ? "Prefer: " : "";
   const faultText = fault && origin + queryOf(fault).replace(/^code=/, "").replaceAll("&", " ");
   const isNotable = hasFailed(request) || adds.length > 1;
-  const note = (className, text) => text && make("span", { className: `cut ${className}` }, text);
+  const note = (className, text) => text && make("span", { className }, text);
   const agent = headers["User-Agent"] ?? "";
   const browser = /^Mozilla.*(Edg|Firefox|Chrome|Version)\/(\d+).*/.exec(agent);
   row.request = request;
@@ -586,8 +589,8 @@ function fillRow(row, request) {
     make("span", { className: `chip ${colourOf(request)}` }, outcomeOf(request)),
     make(
       "span",
-      { className: "what" },
-      note("mono", excerpt(url)),
+      { className: "what cut" },
+      note("mono", excerpt(url, 40)),
       note(isFailure(fault) ? "mono bad" : "mono quiet", faultText),
       note(isNotable ? "verdict bad" : "verdict quiet", verdictOf(request)),
       note("verdict quiet", pause !== undefined && `again, after ${pause.toFixed(2)} s`),
@@ -598,11 +601,11 @@ function fillRow(row, request) {
     make(
       "span",
       { className: "client cut quiet", title: excerpt(agent) },
-      browser ? `${browser[1]} ${browser[2]}` : excerpt(agent),
+      browser ? `${browser[1].replace("Version", "Safari")} ${browser[2]}` : excerpt(agent),
     ),
     row.seconds,
   );
-  row.text = `${row.firstChild.textContent} ${JSON.stringify(request)}`.toLowerCase();
+  row.text = `${row.firstChild.textContent} ${all}`.toLowerCase();
 }
 
 function inSeconds(seconds) {
@@ -637,7 +640,7 @@ function showDetail(row) {
     part(sentTitle, `${method} ${url}`, body, headers),
   );
   if (answer || status > 0) {
-    detail.append(part(answerTitle(request), status || "", answer, answerHeaders));
+    detail.append(part(answerTitle(request), status, indent(answer), answerHeaders));
   }
   row.append(detail);
 }
@@ -664,12 +667,12 @@ function part(title, line, body, headers) {
     make("dt", {}, reveal(name)),
     make("dd", {}, reveal(value)),
   ]);
-  const text = [String(line), indent(body)].filter(Boolean).join("\n\n");
+  const text = [line, body].filter(Boolean).join("\n\n");
   return make("section", {}, make("h3", {}, title), make("pre", {}, reveal(text)), make("dl", {}, ...names));
 }
 
-// indent returns JSON on several lines, and another text as it is, also where numbers
-// would not be exact.
+// indent returns JSON of petstore on several lines, and another text as it is, also where
+// numbers would not be exact.
 function indent(text) {
   const exact = (key, value, context) =>
     typeof value === "number" ? JSON.rawJSON(context.source) : value;

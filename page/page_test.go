@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	key    = "a%key/of+the=test"
+	key    = "a%key/of+the=$$test"
 	rex    = `{"name":"Rex","categoryId":7}`
 	markup = `<img src=x onerror='document.title=0'>` // must be shown as text
 
@@ -218,10 +218,12 @@ func testVerdicts(p *page) {
 		p.send("POST /v1/pets", rex, "Prefer: code="+tt.code)
 		p.equal("rows().at(-1)", "POST|"+tt.want)
 	}
+	p.send("GET /v1/pets/99", "", "Prefer: delay=0.1") // the error is none of the fault
+	p.equal("rows().at(-1)", "GET|404|/v1/pets/99|Prefer: delay=0.1")
 	colours := p.eval("return Object.fromEntries($$('.chip').map((one) => [shown(one), one.className]))")
 	p.equal("arguments[0]", map[string]string{
 		"no answer": "chip bad", "503": "chip bad", "201": "chip good", "201, cut": "chip bad",
-		"201, malformed": "chip bad", "502": "chip bad", "201, dripped": "chip good",
+		"201, malformed": "chip bad", "502": "chip bad", "201, dripped": "chip good", "404": "chip warn",
 	}, colours)
 	p.equal("$$('.verdict.bad').length", 7) // the others add nothing
 
@@ -238,7 +240,8 @@ func testVerdicts(p *page) {
 	p.send("POST /v1/pets", strings.Repeat("y", 70_000))
 	p.send("GET /v1/\xfe", "") // bytes that are no text are not known, either
 	p.send("GET /v1/\xff", "")
-	p.equal("rows().length", 15)
+	p.send("POST /v1/pets", "")
+	p.equal("rows().length", 16)
 	p.equal("rows().filter((row) => row.includes('again')).length", 3) // of 503, after the other clients
 	p.see("#list", "adds pet 8")
 
@@ -365,6 +368,7 @@ func testDetail(p *page) {
 	})
 	// Less was done than the fault is meant to do.
 	p.equal("shown('.detail p').startsWith('Not in the contract: HEAD. Request 9')", true)
+	p.equal("$$('.chip').at(-1).className", "chip good")
 	p.eval("$$('summary')[7].click()")
 	p.equal("shown('.detail p').startsWith('The client left before the end of its answer. Request 8')", true)
 }
@@ -435,7 +439,8 @@ func testFilter(p *page) {
 	p.equal("shown(count)", "4")
 	for _, tt := range []struct{ filter, want string }{
 		{"=404", "/v1/pets?limit=404&post"},
-		{"x-id ünïque", "/v1/pets?limit=404&post"},
+		{`x-id":"ünïque`, "/v1/pets?limit=404&post"},
+		{"adds", "/v1/pets?x=1"},
 		{"  SHOP body createPet location adds pet 1 ignored: x", "/v1/pets?x=1"},
 		{"edg 156", "/v1/pets/7"},
 		{"none", ""},
@@ -502,6 +507,8 @@ func testSend(p *page) {
 	}{
 		{"POST /v1/pets?x=1", "a\nb ü", "X-Id: 1", true},
 		{"GET a:@evil.test/x", "", "X-Id: 1", false},
+		{"GET /v1/pets#x", "", "X-Id: 1", false},
+		{"GET /v1/pets", "", "X-Id: é", false},
 		{"GET /v1/pets?\xff", "", "X-Id: 1", false},
 		{"GET /v1/pets/../pets", "", "X-Id: 1", false},
 		{"POST /v1/pets", strings.Repeat("x", 70_000), "X-Id: 1", false},
@@ -615,8 +622,9 @@ func testLooks(p *page) {
 	p.equal("$$('[role=status], [role=alert]').map(({id}) => id).join(' ')", " refusal notice")
 
 	// Nothing is cut off, but for what ends in an ellipsis. What a request did is whole.
-	const cut = `$$("body *").filter((one) => shown(one) && one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0 &&
-		(one.matches(".verdict, .chip") || !one.closest(".cut"))).map(shown)`
+	const cut = `$$("body *").filter((one) => shown(one) && (one.matches(".verdict")
+		? one.getBoundingClientRect().right > one.parentElement.getBoundingClientRect().right
+		: one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0 && !one.closest(".cut"))).map(shown)`
 	for _, width := range []int{320, 390, 768, 1024, 1366, 1920} {
 		p.resize(width, 768, "light")
 		p.equal("document.documentElement.scrollWidth <= innerWidth", true)
