@@ -491,6 +491,9 @@ func testSend(p *page) {
 	p.see("#petRows", "6 Rex 9 5 Мурка 8 4 Zoë 7 3 Rex 5 2 Мурка 1 Zoë") // with another name each
 	// A browser does not repeat by itself what is lost.
 	p.equal("rows().length", 8)
+	p.send("PUT /__admin/fault?code=truncate&times=1", "")
+	p.click("Add a pet")
+	p.see("#notice", "This page got no whole answer")
 
 	// Another client is not joined with the page, nor is an app in the same browser.
 	agent := "User-Agent: " + p.eval("return navigator.userAgent").(string)
