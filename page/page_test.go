@@ -219,7 +219,7 @@ func testVerdicts(p *page) {
 	}
 	p.send("POST /v1/pets", "{}", "Prefer: code=html")
 	p.equal("rows().at(-1)", "POST|502|/v1/pets|Prefer: html") // it adds nothing
-	p.send("GET /v1/pets/99", "", "Prefer: delay=0.1") // the error is none of the fault
+	p.send("GET /v1/pets/99", "", "Prefer: delay=0.1")         // the error is none of the fault
 	p.equal("rows().at(-1)", "GET|404|/v1/pets/99|Prefer: delay=0.1")
 	colours := p.eval("return Object.fromEntries($$('.chip').map((one) => [shown(one), one.className]))")
 	p.equal("arguments[0]", map[string]string{

@@ -1,0 +1,308 @@
+// Tests of a client of petstore, to start from (Java 17 or newer). Copy this file into your own
+// project, build petstore into the folder in which the tests run, and run
+// "java PetstoreTest.java". Then put your client in the place of the one below. With JUnit,
+// import org.junit.jupiter.api.Test, write @Test before each of the five tests, and leave out
+// main and passes.
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
+import java.util.stream.LongStream;
+
+class PetstoreTest {
+    /**
+     * Whether your client repeats a POST of which it did not get the whole answer, so that a pet
+     * may be added twice. You decide; the tests expect what this says.
+     */
+    static final boolean REPEATS_LOST_POST = false;
+
+    /**
+     * Makes the client under test: put yours in the place of all from here down to the line, or
+     * let this Client call it. The tests use newClient, Client, createPet, listPets and id alone.
+     * It tries a request up to this many times, and gives up each try after the timeout.
+     */
+    static Client newClient(String base, String key, int tries, Duration timeout) {
+        return new Client(base, key, tries, timeout, HttpClient.newHttpClient());
+    }
+
+    // By itself, java.net.http sends a GET once more if its connection is lost. With this property,
+    // which must be set before the first request of the process, it sends each request once. Then
+    // it follows no redirect, and "Too many retries" may mean that a connection was lost.
+    static {
+        System.setProperty("jdk.httpclient.redirects.retrylimit", "1");
+    }
+
+    record Pet(long id, String name) {}
+
+    record Client(String base, String key, int tries, Duration timeout, HttpClient http) {
+        /** Adds a pet, and returns it with its id. */
+        Pet createPet(String name) throws Exception {
+            var response = send("POST", base + "/pets", "{\"name\":\"" + name + "\",\"categoryId\":7}");
+            return read(response).get(0);
+        }
+
+        /** Returns all pets. A Link leads from page to page. */
+        List<Pet> listPets() throws Exception {
+            var pets = new ArrayList<Pet>();
+            var url = base + "/pets";
+            while (true) {
+                var response = send("GET", url, "");
+                pets.addAll(read(response));
+                var link = response.headers().firstValue("Link").orElse("");
+                if (!link.endsWith(">; rel=\"next\"")) return pets;
+                url = response.uri().resolve(link.substring(1, link.indexOf('>'))).toString();
+            }
+        }
+
+        /** Reads pets. The JDK has no JSON library, so their names must not need a backslash. */
+        static List<Pet> read(HttpResponse<String> response) throws IOException {
+            var json = response.body().strip();
+            if (!json.matches("\\{.*}|\\[.*]")) throw new IOException("not the whole JSON: " + json);
+            return Pattern.compile("\"id\":(\\d+),\"name\":\"(.*?)\"").matcher(json).results()
+                .map(match -> new Pet(Long.parseLong(match.group(1)), match.group(2)))
+                .toList();
+        }
+
+        /** Sends a request until it succeeds, must not be repeated, or has no tries left. */
+        HttpResponse<String> send(String method, String url, String body) throws Exception {
+            var request = HttpRequest.newBuilder(URI.create(url))
+                .header("Authorization", "Bearer " + key)
+                .header("Content-Type", "application/json")
+                .method(method, BodyPublishers.ofString(body))
+                .build();
+            for (int attempt = 1; ; attempt++) {
+                boolean again = method.equals("GET") || REPEATS_LOST_POST;
+                long wait = 50L << attempt;
+                Exception error;
+                var future = http.sendAsync(request, BodyHandlers.ofString());
+                try {
+                    // Up to Java 25, the timeout of HttpRequest.Builder is for the headers alone.
+                    var response = future.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
+                    int status = response.statusCode();
+                    if (status < 300) return response;
+                    error = new IOException(status + " " + response.body());
+                    boolean refused = status == 429 || status == 503; // and not performed
+                    again = refused || again && status >= 500;
+                    var seconds = response.headers().firstValue("Retry-After").orElse("");
+                    if (seconds.matches("\\d{1,9}")) wait = Math.max(wait, 1000 * Long.parseLong(seconds));
+                } catch (ExecutionException | TimeoutException e) {
+                    error = e;
+                } finally {
+                    future.cancel(true); // or a request that has timed out would go on
+                }
+                if (!again || attempt >= tries) throw error;
+                Thread.sleep(wait);
+            }
+        }
+    }
+
+    // ----------------------------- here ends the client under test -----------------------------
+
+    // The requests get a 503, then no answer, although the second adds its pet, and then a reset
+    // connection.
+    void triesAgain() throws Exception {
+        try (var petstore = Petstore.start()) {
+            var client = petstore.client(0, "code=503,lost,rst&operation=createPet", 5, 5);
+            var error = errorOf(() -> client.createPet("Rex"));
+            if (REPEATS_LOST_POST) {
+                petstore.expect(error, "success, pets: 2, statuses: [503, 0, 0, 201]");
+            } else {
+                petstore.expect(error, "error, pets: 1, statuses: [503, 0]");
+                error = errorOf(() -> client.createPet("Rex"));
+                petstore.expect(error, "error, pets: 1, statuses: [503, 0, 0]");
+            }
+        }
+    }
+
+    // The status 201 and half of the body arrive, and no more. After 30 seconds, petstore closes
+    // the connection, and the client gets an error, too. So only the time shows that it gave up.
+    void givesUpInTime() throws Exception {
+        try (var petstore = Petstore.start()) {
+            var client = petstore.client(0, "code=stall&times=2", 2, 2);
+            var begin = System.nanoTime();
+            var error = errorOf(() -> client.createPet("Rex"));
+            var seconds = (System.nanoTime() - begin) / 1_000_000_000;
+            petstore.expect(error, REPEATS_LOST_POST
+                ? "error, pets: 2, statuses: [201, 201]"
+                : "error, pets: 1, statuses: [201]");
+            var want = REPEATS_LOST_POST ? 4 : 2;
+            // The machine may be busy, so nearly three more seconds are allowed.
+            if (seconds >= want + 3) {
+                throw new AssertionError("createPet took " + seconds + " s, want " + want + " s; " + ASSUMED);
+            }
+        }
+    }
+
+    // The first answer is late. The client gives up, although its pet has been added.
+    void triesAgainAfterTimeout() throws Exception {
+        try (var petstore = Petstore.start()) {
+            var client = petstore.client(0, "answer-delay=10&times=1", 2, 2);
+            var error = errorOf(() -> client.createPet("Rex"));
+            petstore.expect(error, REPEATS_LOST_POST
+                ? "success, pets: 2, statuses: [0, 201]"
+                : "error, pets: 1, statuses: [0]");
+        }
+    }
+
+    // Each answer asks the client to wait for two seconds, longer than any wait of its own. It
+    // waits, tries again, and gives up after two tries.
+    void obeysRetryAfter() throws Exception {
+        try (var petstore = Petstore.start()) {
+            var client = petstore.client(0, "code=503&times=2&retry-after=2", 2, 5);
+            var error = errorOf(() -> client.createPet("Rex"));
+            var times = petstore.expect(error, "error, pets: 0, statuses: [503, 503]");
+            var gap = Duration.between(times.get(0), times.get(1)).toMillis();
+            if (gap < 1900) throw new AssertionError("the second request came after " + gap + " ms, want 2000");
+        }
+    }
+
+    // Pages have 20 pets. Half of the second page arrives, and instead of the third, the
+    // connection is closed.
+    void listsAllPages() throws Exception {
+        try (var petstore = Petstore.start()) {
+            var client = petstore.client(45, "code=ok,truncate,ok,hangup&operation=listPets", 5, 5);
+            var ids = new ArrayList<Long>();
+            var error = errorOf(() -> client.listPets().forEach(pet -> ids.add(pet.id())));
+            if (error == null && !ids.equals(LongStream.rangeClosed(1, 45).boxed().toList())) {
+                throw new AssertionError("listPets returned the ids " + ids + ", want 1 to 45");
+            }
+            petstore.expect(error, "success, pets: 45, statuses: [200, 200, 200, 0, 200]");
+        }
+    }
+
+    public static void main(String[] args) {
+        var tests = new PetstoreTest();
+        var passed = passes("triesAgain", tests::triesAgain)
+            & passes("givesUpInTime", tests::givesUpInTime)
+            & passes("triesAgainAfterTimeout", tests::triesAgainAfterTimeout)
+            & passes("obeysRetryAfter", tests::obeysRetryAfter)
+            & passes("listsAllPages", tests::listsAllPages);
+        System.exit(passed ? 0 : 1);
+    }
+
+    static boolean passes(String name, Action test) {
+        try {
+            var error = errorOf(test);
+            System.out.println((error == null ? "ok - " : "FAILED - ") + name);
+            if (error != null) error.printStackTrace(System.out);
+            return error == null;
+        } catch (AssertionError e) {
+            System.out.println("FAILED - " + name + ": " + e.getMessage());
+            return false;
+        }
+    }
+
+    static final String ASSUMED = "REPEATS_LOST_POST is " + REPEATS_LOST_POST;
+
+    interface Action {
+        void run() throws Exception;
+    }
+
+    /** Runs an action, and returns the exception that it throws, or null. */
+    static Exception errorOf(Action action) {
+        try {
+            action.run();
+            return null;
+        } catch (Exception e) {
+            return e;
+        }
+    }
+
+    /** A petstore for one test, with the base URL of its API, such as http://127.0.0.1:54321/v1. */
+    record Petstore(Process process, String base) implements AutoCloseable {
+        /** The path of the binary. Windows finds petstore.exe by itself. */
+        static final String PATH = "./petstore";
+
+        /** The key of this run, so that no other petstore can answer. */
+        static final String KEY = UUID.randomUUID().toString();
+
+        static final HttpClient HTTP = HttpClient.newHttpClient();
+
+        static Petstore start() throws IOException {
+            var builder = new ProcessBuilder(PATH, "-addr", "127.0.0.1:0", "-stdin");
+            builder.environment().put("PETSTORE_API_KEY", KEY);
+            builder.redirectError(ProcessBuilder.Redirect.INHERIT); // which says why it cannot start
+            Process process;
+            try {
+                process = builder.start();
+            } catch (IOException e) {
+                throw new AssertionError(e.getMessage() + ": build petstore first, or change Petstore.PATH", e);
+            }
+            var base = process.inputReader().readLine();
+            if (base == null) throw new AssertionError("petstore did not start; standard error may say why");
+            return new Petstore(process, base);
+        }
+
+        /** Stops petstore by closing its standard input, as happens when this process is killed. */
+        @Override
+        public void close() throws IOException {
+            process.getOutputStream().close();
+        }
+
+        /**
+         * Makes a client, and lets it add a pet, as some HTTP libraries repeat a request by
+         * themselves if its connection has carried another. Then it sets the pets and the fault.
+         */
+        Client client(int pets, String fault, int tries, int seconds) throws Exception {
+            var client = newClient(base, KEY, tries, Duration.ofSeconds(seconds));
+            client.createPet("Ida");
+            var seed = Collections.nCopies(pets, "{\"name\":\"Rex\",\"categoryId\":7}");
+            send("POST", "/__admin/reset", "[" + String.join(",", seed) + "]");
+            send("PUT", "/__admin/fault?" + fault, "");
+            return client;
+        }
+
+        // Of a request, which has a line in the journal. Within strings, quotes have a backslash.
+        static final Pattern REQUEST = Pattern.compile("\"time\":\"(.*?)\".*?\"method\":\"(.*?)\".*?"
+            + "\"url\":\"(.*?)\".*?(?:\"fault\":(\\{.*?}).*?)?\"status\":(\\d+)");
+
+        /**
+         * Compares what the client reported, how many pets petstore has, and the statuses of the
+         * requests, where 0 is no answer. It returns the times of the requests.
+         */
+        List<Instant> expect(Exception error, String want) throws Exception {
+            // This waits until no request waits: one that was given up is recorded a moment later.
+            var journal = send("GET", "/__admin/requests?waiting=0", "");
+            var requests = REQUEST.matcher(journal).results().toList();
+            var statuses = requests.stream().map(request -> request.group(5)).toList();
+            var pets = send("GET", "/v1/pets?limit=100", "").split("\"id\":").length - 1;
+            var got = (error == null ? "success" : "error") + ", pets: " + pets + ", statuses: " + statuses;
+            if (!got.equals(want)) {
+                var message = "got " + got + "; want " + want + "; " + ASSUMED + "\nthe error: " + error;
+                for (var request : requests) {
+                    message += "\n" + request.group(2) + " " + request.group(3) + " " + request.group(5)
+                        + " fault: " + request.group(4);
+                }
+                throw new AssertionError(message, error);
+            }
+            return requests.stream().map(request -> Instant.parse(request.group(1))).toList();
+        }
+
+        /** Sends a request of the test itself, which is not recorded and gets no fault. */
+        String send(String method, String path, String body) throws Exception {
+            var request = HttpRequest.newBuilder(URI.create(base).resolve(path))
+                .timeout(Duration.ofSeconds(40)) // as petstore waits for up to 30
+                .header("Authorization", "Bearer " + KEY)
+                .header("Petstore-Observer", "test")
+                .method(method, BodyPublishers.ofString(body))
+                .build();
+            var response = HTTP.send(request, BodyHandlers.ofString());
+            var answer = response.body();
+            if (response.statusCode() >= 400) throw new IOException(method + " " + path + ": " + answer);
+            return answer;
+        }
+    }
+}

@@ -1,0 +1,230 @@
+// Tests of a client of petstore (Node.js 20 or newer). Copy this file into your own project,
+// build petstore beside it, and run "node --test petstore.test.mjs" or "npx vitest run
+// petstore.test". Then put your client in the place of the one below. With vitest, the file
+// can import a client from a TypeScript file, and can be renamed to petstore.test.ts.
+// @ts-nocheck
+// @vitest-environment node
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const { describe, test } = await import(process.env.VITEST ? "vitest" : "node:test");
+
+// Does your client repeat a POST of which it did not get the whole answer, so that a pet may
+// be added twice? You decide, and the tests expect what this says.
+const REPEATS_LOST_POST = false;
+
+// newClient makes the client under test. Put yours in the place of everything from here down
+// to the line, but keep the names newClient, createPet and listPets. The client tries each
+// request up to this many times, and gives up a try after the timeout, in milliseconds. Its
+// functions throw an error unless they got all that they return.
+function newClient(base, key, tries, timeout) {
+  // createPet adds a pet, and returns it with its id.
+  async function createPet(name) {
+    const { answer } = await send("POST", `${base}/pets`, { name, categoryId: 7 });
+    return answer;
+  }
+
+  // listPets returns all pets. The header Link of a page has the path of the next one.
+  async function listPets() {
+    const pets = [];
+    let url = `${base}/pets`;
+    while (url) {
+      const { answer, link } = await send("GET", url);
+      pets.push(...answer);
+      const next = /^<(.*)>; rel="next"$/.exec(link);
+      url = next && new URL(next[1], url);
+    }
+    return pets;
+  }
+
+  // send sends a request until it succeeds, must not be repeated, or has no tries left.
+  async function send(method, url, body) {
+    for (let attempt = 1; ; attempt++) {
+      let again = method === "GET" || REPEATS_LOST_POST;
+      let wait = 50 * 2 ** attempt;
+      try {
+        const response = await fetch(url, {
+          method,
+          headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+          body: JSON.stringify(body),
+          signal: AbortSignal.timeout(timeout), // for the whole answer
+        });
+        if (response.ok) {
+          return { answer: await response.json(), link: response.headers.get("Link") };
+        }
+        const refused = response.status === 429 || response.status === 503; // and not performed
+        again = refused || (again && response.status >= 500);
+        wait = Math.max(wait, 1000 * Number(response.headers.get("Retry-After")) || 0);
+        throw new Error(`${response.status} ${await response.text()}`);
+      } catch (error) {
+        if (!again || attempt === tries) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  }
+
+  return { createPet, listPets };
+}
+
+// ------------------------------ here ends the client under test ------------------------------
+
+// The path of the binary. Windows finds petstore.exe by itself.
+const PETSTORE = fileURLToPath(new URL("petstore", import.meta.url));
+
+// The key of this run, so that no other petstore can answer.
+const KEY = randomUUID();
+
+// The messages of failures name what the tests expect of a POST.
+const ASSUMED = `REPEATS_LOST_POST is ${REPEATS_LOST_POST}`;
+
+describe("the client", { concurrency: true, concurrent: true }, () => {
+  // The first request gets a 503. The second adds its pet, but gets no answer. The third gets
+  // a reset connection: it repeats the second, or is the first to add another pet.
+  testClient("tries again", async (petstore) => {
+    const fault = "code=503,lost,rst&operation=createPet";
+    const client = await petstore.prepare({ fault, tries: 5, timeout: 5000 });
+    if (REPEATS_LOST_POST) {
+      await petstore.check(client.createPet("Rex"), "success, pets: 2, statuses: [503 0 0 201]");
+    } else {
+      await petstore.check(client.createPet("Rex"), "error, pets: 1, statuses: [503 0]");
+      await petstore.check(client.createPet("Rex"), "error, pets: 1, statuses: [503 0 0]");
+    }
+  });
+
+  // The status 201 and half of the body arrive, and no more. After 30 seconds, petstore closes
+  // the connection, and the client fails, too. So only the time shows that it gave up.
+  testClient("gives up in time", async (petstore) => {
+    const fault = "code=stall&times=2";
+    const client = await petstore.prepare({ fault, tries: 2, timeout: 2000 });
+    const want = REPEATS_LOST_POST
+      ? "error, pets: 2, statuses: [201 201]"
+      : "error, pets: 1, statuses: [201]";
+    const { seconds } = await petstore.check(client.createPet("Rex"), want);
+    assert(
+      seconds < 10,
+      `createPet took ${seconds.toFixed(1)} s, want 2 s for each try; ${ASSUMED}`,
+    );
+  });
+
+  // The first answer is late. The client gives up, although its pet has been added.
+  testClient("tries again after a timeout", async (petstore) => {
+    const fault = "answer-delay=10&times=1";
+    const client = await petstore.prepare({ fault, tries: 2, timeout: 2000 });
+    const want = REPEATS_LOST_POST
+      ? "success, pets: 2, statuses: [0 201]"
+      : "error, pets: 1, statuses: [0]";
+    await petstore.check(client.createPet("Rex"), want);
+  });
+
+  // Each answer asks the client to wait for two seconds, which must be longer than any wait of
+  // its own. It waits, tries again, and gives up after two tries.
+  testClient("obeys Retry-After", async (petstore) => {
+    const fault = "code=503&times=2&retry-after=2";
+    const client = await petstore.prepare({ fault, tries: 2, timeout: 5000 });
+    const want = "error, pets: 0, statuses: [503 503]";
+    const { requests } = await petstore.check(client.createPet("Rex"), want);
+    const [first, second] = requests.map(({ time }) => Date.parse(time) / 1000);
+    const gap = second - first;
+    assert(gap > 1.9, `the second request came after ${gap.toFixed(1)} s, want 2 s`);
+  });
+
+  // A page has 20 pets. Half of the second page arrives, and the client asks for it again.
+  // Instead of the third page, the connection is closed, and the client asks for that again.
+  testClient("lists all pages", async (petstore) => {
+    const fault = "code=ok,truncate,ok,hangup&operation=listPets";
+    const client = await petstore.prepare({ pets: 45, fault, tries: 5, timeout: 5000 });
+    const want = "success, pets: 45, statuses: [200 200 200 0 200]";
+    const { value } = await petstore.check(client.listPets(), want);
+    const ids = new Set(value.map(({ id }) => id));
+    assert(
+      value.length === 45 && ids.size === 45,
+      `listPets returned ${value.length} pets with ${ids.size} different ids, want 45`,
+    );
+  });
+});
+
+// testClient defines a test with a petstore of its own, so that the tests can run at once.
+function testClient(name, run) {
+  test(name, { timeout: 90_000 }, async ({ signal }) => {
+    const petstore = new Petstore();
+    try {
+      await petstore.start(signal);
+      await run(petstore);
+    } finally {
+      petstore.stop();
+    }
+  });
+}
+
+class Petstore {
+  // start starts a process, which is killed if the test is aborted at its timeout.
+  async start(signal) {
+    this.process = spawn(PETSTORE, ["-addr", "127.0.0.1:0", "-stdin"], {
+      env: { ...process.env, PETSTORE_API_KEY: KEY },
+      stdio: ["pipe", "pipe", "inherit"], // on standard error, petstore says why it cannot start
+      signal,
+    });
+    let problem = "standard error may say why";
+    this.process.on("error", ({ message }) => {
+      problem = `${message}: build petstore first, or change PETSTORE`;
+    });
+    const { value } = await createInterface(this.process.stdout)[Symbol.asyncIterator]().next();
+    assert(value, `petstore did not start: ${problem}`);
+    this.base = value; // the base URL of the API, such as http://127.0.0.1:54321/v1
+  }
+
+  // stop closes standard input, as also happens when this process is killed.
+  stop() {
+    this.process?.stdin.end(); // unless spawn has failed
+  }
+
+  // prepare makes a client, and lets it add a pet: some HTTP libraries repeat a request by
+  // themselves, but only on a connection that has carried another. Then it sets the pets and
+  // the fault, and clears the journal.
+  async prepare({ pets = 0, fault, tries, timeout }) {
+    const client = newClient(this.base, KEY, tries, timeout);
+    await this.check(client.createPet("Ida"), "success, pets: 1, statuses: [201]");
+    await this.send("POST", "/__admin/reset", Array(pets).fill({ name: "Rex", categoryId: 7 }));
+    await this.send("PUT", `/__admin/fault?${fault}`);
+    return client;
+  }
+
+  // check waits for a call of the client. It compares whether the call has succeeded, how many
+  // pets petstore has, and the statuses of the requests, where 0 is no answer.
+  async check(call, want) {
+    const begin = performance.now();
+    const [result] = await Promise.allSettled([call]);
+    const seconds = (performance.now() - begin) / 1000;
+    // A request that was given up is recorded a moment later, so wait until none waits.
+    const { requests } = await this.send("GET", "/__admin/requests?waiting=0");
+    const pets = await this.send("GET", "/v1/pets?limit=100");
+    const outcome = result.status === "fulfilled" ? "success" : "error";
+    const statuses = requests.map(({ status }) => status).join(" ");
+    const got = `${outcome}, pets: ${pets.length}, statuses: [${statuses}]`;
+    if (got !== want) {
+      const lines = [`got ${got}; want ${want}; ${ASSUMED}`];
+      lines.push(`the error: ${result.reason}`.trim());
+      for (const { method, url, status, fault } of requests) {
+        lines.push(`${method} ${url} ${status} ${JSON.stringify(fault) ?? ""}`);
+      }
+      throw new Error(lines.join("\n"), { cause: result.reason });
+    }
+    return { value: result.value, requests, seconds };
+  }
+
+  // send sends a request of the test itself, which is not recorded and gets no fault.
+  async send(method, path, body) {
+    const response = await fetch(new URL(path, this.base), {
+      method,
+      headers: { Authorization: `Bearer ${KEY}`, "Petstore-Observer": "test" },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(40_000), // as petstore waits for up to 30 seconds
+    });
+    const answer = await response.text();
+    assert(response.ok, `${method} ${path}: ${response.status} ${answer}`);
+    return answer && JSON.parse(answer);
+  }
+}

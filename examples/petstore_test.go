@@ -1,0 +1,298 @@
+// Tests of an HTTP client of petstore, for Go 1.22 or newer.
+//
+// Copy this file into the folder of your package, and change the package line to that of your
+// tests, such as yours_test. In this folder, build petstore from its clone, and run the tests:
+//
+//	go build -C ../petstore -o "$PWD/" .
+//	go test
+//
+// They pass with the sample client below. Then put your own client in its place.
+package petstore_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// repeatsLostPost says whether your client repeats a POST of which it did not get the whole
+// answer. Such a client may add a pet twice. The tests expect what you choose here.
+const repeatsLostPost = false
+
+// newClient makes the client under test, which sends a request up to tries times, and gives up
+// each try after the timeout. Replace all from here to the line where the client ends. The tests
+// use newClient, the type client with its methods createPet and listPets, and the ID of a pet.
+func newClient(base, key string, tries int, timeout time.Duration) *client {
+	// The timeout of an http.Client is for the whole answer.
+	return &client{base, key, tries, http.Client{Timeout: timeout}}
+}
+
+type client struct {
+	base, key string
+	tries     int
+	http      http.Client
+}
+
+type pet struct {
+	ID   int64
+	Name string
+}
+
+// createPet adds a pet, and returns it with its ID.
+func (c *client) createPet(name string) (pet, error) {
+	var added pet
+	body, _ := json.Marshal(map[string]any{"name": name, "categoryId": 7})
+	_, err := c.send("POST", c.base+"/pets", body, &added)
+	return added, err
+}
+
+var nextLink = regexp.MustCompile(`^<(.+)>; rel="next"$`)
+
+// listPets returns the pets of all pages.
+func (c *client) listPets() ([]pet, error) {
+	var pets []pet
+	url := c.base + "/pets"
+	for {
+		var page []pet
+		resp, err := c.send("GET", url, nil, &page)
+		if err != nil {
+			return nil, err
+		}
+		pets = append(pets, page...)
+		link := nextLink.FindStringSubmatch(resp.Header.Get("Link"))
+		if link == nil {
+			return pets, nil
+		}
+		next, err := resp.Request.URL.Parse(link[1])
+		if err != nil {
+			return nil, err
+		}
+		url = next.String()
+	}
+}
+
+// send sends a request until it succeeds, must not be repeated, or has no tries left.
+func (c *client) send(method, url string, body []byte, result any) (*http.Response, error) {
+	for try := 1; ; try++ {
+		req, err := http.NewRequest(method, url, bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set("Authorization", "Bearer "+c.key)
+		req.Header.Set("Content-Type", "application/json")
+		var answer []byte
+		resp, err := c.http.Do(req)
+		if err == nil {
+			answer, err = io.ReadAll(resp.Body)
+			resp.Body.Close()
+		}
+		if err == nil && resp.StatusCode < 300 {
+			return resp, json.Unmarshal(answer, result)
+		}
+		repeat := method == "GET" || repeatsLostPost
+		wait := 50 * time.Millisecond << try
+		if err == nil {
+			err = fmt.Errorf("%s: %s", resp.Status, bytes.TrimSpace(answer))
+			notPerformed := resp.StatusCode == 429 || resp.StatusCode == 503
+			repeat = notPerformed || repeat && resp.StatusCode >= 500
+			seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
+			wait = max(wait, time.Duration(seconds)*time.Second)
+		}
+		if !repeat || try >= c.tries {
+			return nil, err
+		}
+		time.Sleep(wait)
+	}
+}
+
+// ------------------------------ here ends the client under test ------------------------------
+
+// The first request gets a 503. The second adds its pet, but its answer is lost. The connection
+// of the third is reset. A client that repeats no lost POST reports an error after the second
+// request, so it is called once more.
+func TestTriesAgain(t *testing.T) {
+	p, c := start(t, 0, "code=503,lost,rst&operation=createPet", 5, 5*time.Second)
+	_, err := c.createPet("Rex")
+	if repeatsLostPost {
+		p.check(err, "success, pets: 2, statuses: [503 0 0 201]")
+		return
+	}
+	p.check(err, "error, pets: 1, statuses: [503 0]")
+	_, err = c.createPet("Rex")
+	p.check(err, "error, pets: 1, statuses: [503 0 0]")
+}
+
+// The pet is added, but only the status 201 and half of the body arrive. After 30 seconds,
+// petstore closes the connection, which is an error for the client, too. So only the time shows
+// that the client gave up. It has two tries, so that a repetition is noticed in any case.
+func TestGivesUpInTime(t *testing.T) {
+	p, c := start(t, 0, "code=stall&times=2", 2, 2*time.Second)
+	want, seconds := "error, pets: 1, statuses: [201]", 2.0
+	if repeatsLostPost {
+		want, seconds = "error, pets: 2, statuses: [201 201]", 4.0
+	}
+	begin := time.Now()
+	_, err := c.createPet("Rex")
+	took := time.Since(begin).Seconds()
+	p.check(err, want)
+	if took > seconds+5 {
+		t.Errorf("createPet took %.1f s, want about %v s; repeatsLostPost is %v",
+			took, seconds, repeatsLostPost)
+	}
+}
+
+// The first request adds its pet, but its answer comes after the timeout.
+func TestTriesAgainAfterTimeout(t *testing.T) {
+	p, c := start(t, 0, "answer-delay=10&times=1", 2, 2*time.Second)
+	_, err := c.createPet("Rex")
+	if repeatsLostPost {
+		p.check(err, "success, pets: 2, statuses: [0 201]")
+	} else {
+		p.check(err, "error, pets: 1, statuses: [0]")
+	}
+}
+
+// Both answers ask the client to wait for two seconds, which must be longer than it waits
+// without Retry-After. The client waits, tries again, and gives up after two tries.
+func TestObeysRetryAfter(t *testing.T) {
+	p, c := start(t, 0, "code=503&times=2&retry-after=2", 2, 5*time.Second)
+	_, err := c.createPet("Rex")
+	requests := p.check(err, "error, pets: 0, statuses: [503 503]")
+	gap := requests[1].Time.Sub(requests[0].Time).Seconds()
+	if gap < 1.9 {
+		t.Errorf("the second request came %.1f s after the first, want 2 s", gap)
+	}
+}
+
+// A page has 20 pets. Only half of the second page arrives. Instead of the third page, the
+// connection is closed. Of these two requests, net/http repeats the second by itself, because
+// its connection has been used before.
+func TestListsAllPages(t *testing.T) {
+	p, c := start(t, 45, "code=ok,truncate,ok,hangup&operation=listPets", 5, 5*time.Second)
+	pets, err := c.listPets()
+	ids := map[int64]bool{}
+	for _, pet := range pets {
+		ids[pet.ID] = true
+	}
+	if err == nil && (len(pets) != 45 || len(ids) != 45) {
+		t.Errorf("listPets returned %d pets with %d different IDs, want 45", len(pets), len(ids))
+	}
+	p.check(err, "success, pets: 45, statuses: [200 200 200 0 200]")
+}
+
+// key is the key of this run, which any other petstore refuses.
+var key = fmt.Sprint("test-", os.Getpid())
+
+// petstore is a petstore process that runs until its test ends.
+type petstore struct {
+	t    *testing.T
+	base string // the base URL of the API, such as http://127.0.0.1:54321/v1
+}
+
+// start starts a petstore for a test that runs in parallel with the others, and makes a client.
+// The client adds a pet first, because some HTTP libraries repeat a request by themselves only
+// if its connection has been used before. Then start replaces the pets, and sets the fault.
+func start(t *testing.T, pets int, fault string, tries int, timeout time.Duration) (petstore, *client) {
+	t.Helper()
+	t.Parallel()
+	cmd := exec.Command("./petstore", "-addr", "127.0.0.1:0", "-stdin")
+	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+key)
+	cmd.Stderr = os.Stderr
+	// Petstore stops when its standard input is closed, so also when the test is killed.
+	stdin, err1 := cmd.StdinPipe()
+	stdout, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatalf("%v: build petstore first, or change its path in start", err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		cmd.Wait()
+	})
+	p := petstore{t: t}
+	fmt.Fscanln(stdout, &p.base)
+	if p.base == "" {
+		t.Fatal("petstore did not start; its standard error says why")
+	}
+	c := newClient(p.base, key, tries, timeout)
+	if _, err := c.createPet("Ida"); err != nil {
+		t.Fatalf("createPet reported an error without a fault: %v", err)
+	}
+	seed := strings.Repeat(`{"name":"Rex","categoryId":7},`, pets)
+	p.send("POST", "/__admin/reset", "["+strings.TrimSuffix(seed, ",")+"]", nil)
+	p.send("PUT", "/__admin/fault?"+fault, "", nil)
+	return p, c
+}
+
+// request is a request in the journal.
+type request struct {
+	Time   time.Time
+	Method string
+	URL    string
+	Status int // 0 for no answer
+	Fault  json.RawMessage
+}
+
+// check compares whether the client reported an error, how many pets petstore has, and the
+// statuses of the client's requests with what the test wants. It ends the test if they differ.
+// It returns the requests.
+func (p petstore) check(err error, want string) []request {
+	p.t.Helper()
+	// With waiting=0, petstore answers once it has recorded the requests that were given up.
+	var journal struct{ Requests []request }
+	p.send("GET", "/__admin/requests?waiting=0", "", &journal)
+	var pets []any
+	p.send("GET", "/v1/pets?limit=100", "", &pets)
+	outcome := "success"
+	if err != nil {
+		outcome = "error"
+	}
+	var statuses []int
+	var lines strings.Builder
+	for _, r := range journal.Requests {
+		statuses = append(statuses, r.Status)
+		fmt.Fprintf(&lines, "\n%s %s %d %s", r.Method, r.URL, r.Status, r.Fault)
+	}
+	got := fmt.Sprintf("%s, pets: %d, statuses: %v", outcome, len(pets), statuses)
+	if got != want {
+		p.t.Fatalf("got %s; want %s; repeatsLostPost is %v\nthe error of the client: %v%s",
+			got, want, repeatsLostPost, err, &lines)
+	}
+	return journal.Requests
+}
+
+// send sends a request of the test itself, which is not recorded and gets no fault. It stores
+// the answer in result, unless that is nil.
+func (p petstore) send(method, path, body string, result any) {
+	p.t.Helper()
+	url := strings.TrimSuffix(p.base, "/v1") + path
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Petstore-Observer", "test")
+	// With waiting=0, petstore answers after up to 30 seconds.
+	client := http.Client{Timeout: 40 * time.Second}
+	resp, err := client.Do(req)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err == nil && result != nil {
+		err = json.Unmarshal(answer, result)
+	}
+	if err != nil || resp.StatusCode >= 300 {
+		p.t.Fatalf("%s %s: %s %s (error: %v)", method, path, resp.Status, answer, err)
+	}
+}

@@ -1,0 +1,250 @@
+"""Tests of an HTTP client of petstore, for Python 3.10 or newer with pytest.
+
+Copy this file into your project. In its folder, build petstore from its clone, and run the tests:
+
+    go build -C ../petstore -o "$PWD/" .
+    pytest test_petstore.py
+
+They pass with the sample client below. Then put your own client in its place.
+"""
+import datetime
+import http.client
+import json
+import os
+import pathlib
+import re
+import secrets
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+
+# Says whether your client repeats a POST of which it did not get the whole answer. Such a client
+# may add a pet twice. The tests expect what you choose here.
+REPEATS_LOST_POST = False
+
+
+def new_client(base, key, tries, timeout):
+    """Makes the client under test.
+
+    The client sends a request up to this many times, and gives up each try after the timeout in
+    seconds. Replace all from here to the line where the client ends. The tests use new_client,
+    the methods create_pet and list_pets of what it returns, and the "id" of a pet.
+    """
+    return Client(base, key, tries, timeout)
+
+
+class Client:
+    def __init__(self, base, key, tries, timeout):
+        self.base = base  # such as http://127.0.0.1:54321/v1
+        self.key = key
+        self.tries = tries
+        self.timeout = timeout
+
+    def create_pet(self, name):
+        """Adds a pet, and returns it with its id."""
+        pet, _ = self._send("POST", self.base + "/pets", {"name": name, "categoryId": 7})
+        return pet
+
+    def list_pets(self):
+        """Returns the pets of all pages."""
+        pets = []
+        url = self.base + "/pets"
+        while True:
+            page, headers = self._send("GET", url)
+            pets += page
+            link = re.fullmatch('<(.+)>; rel="next"', headers.get("Link", ""))
+            if not link:
+                return pets
+            url = urllib.parse.urljoin(url, link[1])
+
+    def _send(self, method, url, body=None):
+        """Sends a request until it succeeds, must not be repeated, or has no tries left."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": "Bearer " + self.key, "Content-Type": "application/json"}
+        request = urllib.request.Request(url, data, headers, method=method)
+        repeats = method == "GET" or REPEATS_LOST_POST
+        for attempt in range(1, self.tries + 1):
+            wait = 0.05 * 2**attempt
+            try:
+                # The timeout of urllib is for each read, so a slow answer may take longer.
+                with urllib.request.urlopen(request, timeout=self.timeout) as response:
+                    return json.load(response), response.headers
+            except urllib.error.HTTPError as error:
+                error.close()
+                not_performed = error.code in (429, 503)
+                repeat = not_performed or repeats and error.code >= 500
+                if not repeat or attempt == self.tries:
+                    raise
+                retry_after = error.headers.get("Retry-After", "")
+                if retry_after.isdigit():
+                    wait = max(wait, int(retry_after))
+            except (OSError, http.client.HTTPException):
+                if not repeats or attempt == self.tries:
+                    raise
+            time.sleep(wait)
+
+
+# ------------------------------ here ends the client under test ------------------------------
+
+
+def test_tries_again(petstore):
+    # The first request gets a 503. The second adds its pet, but its answer is lost. The connection
+    # of the third is reset. A client that repeats no lost POST reports an error after the second
+    # request, so it is called once more.
+    client = petstore.client(0, "code=503,lost,rst&operation=createPet", tries=5, timeout=5)
+    _, error = outcome(client.create_pet, "Rex")
+    if REPEATS_LOST_POST:
+        petstore.check(error, "success, pets: 2, statuses: [503, 0, 0, 201]")
+    else:
+        petstore.check(error, "error, pets: 1, statuses: [503, 0]")
+        _, error = outcome(client.create_pet, "Rex")
+        petstore.check(error, "error, pets: 1, statuses: [503, 0, 0]")
+
+
+def test_gives_up_in_time(petstore):
+    # The pet is added, but only the status 201 and half of the body arrive. After 30 seconds,
+    # petstore closes the connection, which is an error for the client, too. So only the time shows
+    # that the client gave up. It has two tries, so that a repetition is noticed in any case.
+    client = petstore.client(0, "code=stall&times=2", tries=2, timeout=2)
+    begin = time.monotonic()
+    _, error = outcome(client.create_pet, "Rex")
+    took = time.monotonic() - begin
+    if REPEATS_LOST_POST:
+        seconds = 4
+        petstore.check(error, "error, pets: 2, statuses: [201, 201]")
+    else:
+        seconds = 2
+        petstore.check(error, "error, pets: 1, statuses: [201]")
+    if took > seconds + 5:
+        pytest.fail(f"create_pet took {took:.1f} s, want about {seconds} s; {CHOICE}")
+
+
+def test_tries_again_after_timeout(petstore):
+    # The first request adds its pet, but its answer comes after the timeout.
+    client = petstore.client(0, "answer-delay=10&times=1", tries=2, timeout=2)
+    _, error = outcome(client.create_pet, "Rex")
+    if REPEATS_LOST_POST:
+        petstore.check(error, "success, pets: 2, statuses: [0, 201]")
+    else:
+        petstore.check(error, "error, pets: 1, statuses: [0]")
+
+
+def test_obeys_retry_after(petstore):
+    # Both answers ask the client to wait for two seconds, which must be longer than it waits
+    # without Retry-After. The client waits, tries again, and gives up after two tries.
+    client = petstore.client(0, "code=503&times=2&retry-after=2", tries=2, timeout=5)
+    _, error = outcome(client.create_pet, "Rex")
+    requests = petstore.check(error, "error, pets: 0, statuses: [503, 503]")
+    # Before Python 3.11, fromisoformat takes no Z.
+    first, second = (datetime.datetime.fromisoformat(r["time"].rstrip("Z")) for r in requests)
+    gap = (second - first).total_seconds()
+    if gap < 1.9:
+        pytest.fail(f"the second request came {gap:.1f} s after the first, want 2 s")
+
+
+def test_lists_all_pages(petstore):
+    # A page has 20 pets. Only half of the second page arrives. Instead of the third page, the
+    # connection is closed. The module http.client repeats neither request by itself.
+    client = petstore.client(45, "code=ok,truncate,ok,hangup&operation=listPets", tries=5, timeout=5)
+    pets, error = outcome(client.list_pets)
+    if error is None:
+        ids = [pet["id"] for pet in pets]
+        if sorted(ids) != list(range(1, 46)):
+            pytest.fail(f"list_pets returned the ids {ids}, want 1 to 45")
+    petstore.check(error, "success, pets: 45, statuses: [200, 200, 200, 0, 200]")
+
+
+# The path of the binary. Windows finds petstore.exe by itself.
+PETSTORE = pathlib.Path(__file__).with_name("petstore")
+
+# The key of this run, which any other petstore refuses.
+KEY = secrets.token_hex()
+
+# A proxy of the environment could not reach petstore.
+NO_PROXY = os.environ.get("no_proxy", os.environ.get("NO_PROXY", ""))
+os.environ["no_proxy"] = "127.0.0.1," + NO_PROXY
+
+CHOICE = f"REPEATS_LOST_POST is {REPEATS_LOST_POST}"
+
+
+def outcome(function, *args):
+    """Calls a function, and returns its result and the exception that it raised."""
+    try:
+        return function(*args), None
+    except Exception as error:
+        return None, error
+
+
+@pytest.fixture
+def petstore():
+    """A petstore process that runs until its test ends."""
+    try:
+        process = subprocess.Popen(
+            [PETSTORE, "-addr", "127.0.0.1:0", "-stdin"],
+            env={**os.environ, "PETSTORE_API_KEY": KEY},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    except OSError as error:
+        raise RuntimeError(f"{error}: build petstore first, or change PETSTORE") from None
+    # Petstore stops when its standard input is closed, so also when pytest is killed.
+    with process:
+        base = process.stdout.readline().strip()
+        if not base:
+            raise RuntimeError("petstore did not start; its standard error says why")
+        yield Petstore(base)
+        process.terminate()  # a forked process may keep the standard input open
+
+
+class Petstore:
+    def __init__(self, base):
+        self.base = base  # the base URL of the API, such as http://127.0.0.1:54321/v1
+
+    def client(self, pets, fault, tries, timeout):
+        """Makes a client, and sets the number of pets and the fault.
+
+        The client adds a pet first, because some HTTP libraries repeat a request by themselves
+        only if its connection has been used before. A reset then removes this pet.
+        """
+        client = new_client(self.base, KEY, tries, timeout)
+        client.create_pet("Ida")
+        self.send("POST", "/__admin/reset", [{"name": "Rex", "categoryId": 7}] * pets)
+        self.send("PUT", "/__admin/fault?" + fault)
+        return client
+
+    def check(self, error, want):
+        """Fails unless the outcome, the number of pets and the statuses are what the test wants.
+
+        A status of 0 is no answer. Returns the requests of the client, as the journal has them.
+        """
+        __tracebackhide__ = True
+        # With waiting=0, petstore answers once it has recorded the requests that were given up.
+        requests = self.send("GET", "/__admin/requests?waiting=0")["requests"]
+        pets = self.send("GET", "/v1/pets?limit=100")
+        statuses = [request["status"] for request in requests]
+        result = "success" if error is None else "error"
+        got = f"{result}, pets: {len(pets)}, statuses: {statuses}"
+        if got != want:
+            lines = [f"got {got}; want {want}; {CHOICE}", f"the error of the client: {error!r}"]
+            for r in requests:
+                lines.append(f"{r['method']} {r['url']} {r['status']} {r.get('fault', '')}")
+            pytest.fail("\n".join(lines))
+        return requests
+
+    def send(self, method, path, body=None):
+        """Sends a request of the test itself, which is not recorded and gets no fault."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": "Bearer " + KEY, "Petstore-Observer": "test"}
+        url = urllib.parse.urljoin(self.base, path)
+        request = urllib.request.Request(url, data, headers, method=method)
+        try:
+            # With waiting=0, petstore answers after up to 30 seconds.
+            with urllib.request.urlopen(request, timeout=40) as response:
+                return json.loads(response.read() or "null")  # a 204 has no body
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(f"{method} {path}: {error.read().decode()}") from None
