@@ -204,7 +204,7 @@ async function showStory() {
     await new Promise((resolve) => setTimeout(resolve, pace));
     await send(request);
   }
-  tabStop.firstChild.focus();
+  tabStop?.firstChild.focus(); // as the button is hidden
 }
 
 // The names of the headers that browsers send by themselves.
@@ -263,11 +263,12 @@ function hasLeft({ error = "" }) {
   return error.startsWith("the client left");
 }
 
-// hasFailed reports whether a client got no answer, not all of it, or an error.
+// hasFailed reports whether a client got no answer, not all of it, or an error. The
+// request must be over.
 function hasFailed(request) {
   const { method, status, fault } = request;
   const isPart = method !== "HEAD" && ["truncate", "stall", "malformed"].includes(fault?.code);
-  return status === 0 || status >= 400 || hasLeft(request) || (isPart && !isWaiting(request));
+  return status === 0 || status >= 400 || hasLeft(request) || isPart;
 }
 
 // outcomeOf says what has become of a request, in a word or two.
@@ -317,10 +318,8 @@ function compare(request) {
   request.start = Date.parse(request.time);
   request.end = isWaiting(request) ? Infinity : request.start + request.seconds * 1000;
   request.line = JSON.stringify([client, method, url, body]);
-  const last = rows.findLast(
-    ({ request: other }) =>
-      other.line === request.line && other.start <= request.start && other.end - rounding <= request.start,
-  )?.request;
+  const hadEnded = (other) => other.start <= request.start && other.end - rounding <= request.start;
+  const last = rows.map((row) => row.request).findLast((one) => one.line === request.line && hadEnded(one));
   const isAgain = last && hasFailed(last) && isWhole(last) && isWhole(request);
   request.pause = isAgain ? Math.max(0, request.start - last.end) / 1000 : undefined;
   request.adds = isAgain ? [...last.adds] : [];
@@ -395,13 +394,12 @@ function stepsOf({ matched, applied, held, code, operation, skip = 0, times = In
     return [];
   }
   const codes = code?.split(",") ?? [code];
-  const coming = codes.length > 1 ? codes.slice(applied) : [code];
-  const each = codes.length > 1 ? 1 : times - applied;
-  const steps = [
-    { step: {}, count: skip - matched },
-    ...coming.map((one) => ({ step: { ...others, code: one }, count: each })),
-  ];
-  return steps.filter(({ count }) => count > 0);
+  const isList = codes.length > 1; // which has one request for each code
+  const coming = isList ? codes.slice(applied) : codes;
+  const count = isList ? 1 : times - applied;
+  const steps = coming.map((one) => ({ step: { ...others, code: one }, count }));
+  const skipped = { step: {}, count: skip - matched };
+  return [skipped, ...steps].filter((one) => one.count > 0);
 }
 
 // sentenceOf says which requests get a label, and what the others get.
