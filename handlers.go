@@ -173,12 +173,13 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// mayRepeat reports whether the request is that of a browser, and neither an observer's
-// nor one that controls petstore. On a connection that it has used before, a browser
-// would send a request again if there is no answer, even a POST, and show nothing of
-// that.
+// mayRepeat reports whether the request is that of a browser. On a connection that it has
+// used before, a browser would send a request again if there is no answer, even a POST,
+// and show nothing of that. What the page of petstore reads for itself has no Origin, and
+// no client uses its connections.
 func mayRepeat(r *http.Request) bool {
-	return strings.HasPrefix(r.UserAgent(), "Mozilla/") && !isObserver(r) && !isUnder(r.URL.Path, "/__admin")
+	isOwn := r.Header["Origin"] == nil && (isObserver(r) || isUnder(r.URL.Path, "/__admin"))
+	return strings.HasPrefix(r.UserAgent(), "Mozilla/") && !isOwn
 }
 
 // isObserver reports whether the client asks not to be recorded, as the page

@@ -823,18 +823,21 @@ func (w *pieceRecorder) Flush() {
 func TestConnectionOfBrowser(t *testing.T) {
 	s := startWith(t, shortWaits)
 	const browser = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+	const origin = "\nOrigin: http://a.test"   // of a demo that controls petstore
 	for request, next := range map[string]int{ // the status of the next request, or 0
-		"GET /v1/pets\n" + browser:                        0,
-		"GET /v1/pets\n" + browser + "\nPrefer: code=503": 0,
-		"OPTIONS /v1/pets\n" + browser:                    0,
-		"GET /nothing\n" + browser:                        0,
-		"GET /v1/pets\nUser-Agent: curl/8.5.0":            200,
-		"GET /v1/pets\nPrefer: code=drip":                 200,
-		"GET /v1/pets\n" + browser + "\n" + observer:      200,
-		"GET /__admin/fault\n" + browser:                  200,
-		"OPTIONS /__admin/fault\n" + browser:              200,
-		"GET /\n" + browser:                               200,
-		"GET /page.js\n" + browser:                        200,
+		"GET /v1/pets\n" + browser:                            0,
+		"GET /v1/pets\n" + browser + "\nPrefer: code=503":     0,
+		"OPTIONS /v1/pets\n" + browser:                        0,
+		"GET /nothing\n" + browser:                            0,
+		"GET /v1/pets\nUser-Agent: curl/8.5.0":                200,
+		"GET /v1/pets\nPrefer: code=drip":                     200,
+		"GET /v1/pets\n" + browser + "\n" + observer:          200,
+		"GET /__admin/fault\n" + browser:                      200,
+		"GET /__admin/fault\n" + browser + origin:             0,
+		"GET /v1/pets\n" + browser + "\n" + observer + origin: 0,
+		"OPTIONS /__admin/fault\n" + browser:                  200,
+		"GET /\n" + browser:                                   200,
+		"GET /page.js\n" + browser:                            200,
 	} {
 		t.Run(request, func(t *testing.T) {
 			request, header, _ := strings.Cut(request, "\n")

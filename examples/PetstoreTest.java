@@ -113,31 +113,31 @@ class PetstoreTest {
 
     // The requests get a 503, then no answer, although the second adds its pet, and then a reset
     // connection.
-    void triesAgain() throws Exception {
+    void lostAnswer() throws Exception {
         try (var petstore = Petstore.start()) {
             var client = petstore.client(0, "code=503,lost,rst&operation=createPet", 5, 5);
             var error = errorOf(() -> client.createPet("Rex"));
             if (REPEATS_LOST_POST) {
-                petstore.expect(error, "success, pets: 2, statuses: [503, 0, 0, 201]");
+                petstore.expect(error, "success, stored pets: 2, statuses: [503, 0, 0, 201]");
             } else {
-                petstore.expect(error, "error, pets: 1, statuses: [503, 0]");
+                petstore.expect(error, "error, stored pets: 1, statuses: [503, 0]");
                 error = errorOf(() -> client.createPet("Rex"));
-                petstore.expect(error, "error, pets: 1, statuses: [503, 0, 0]");
+                petstore.expect(error, "error, stored pets: 1, statuses: [503, 0, 0]");
             }
         }
     }
 
     // The status 201 and half of the body arrive, and no more. After 30 seconds, petstore closes
     // the connection, and the client gets an error, too. So only the time shows that it gave up.
-    void givesUpInTime() throws Exception {
+    void stalledAnswer() throws Exception {
         try (var petstore = Petstore.start()) {
             var client = petstore.client(0, "code=stall&times=2", 2, 2);
             var begin = System.nanoTime();
             var error = errorOf(() -> client.createPet("Rex"));
             var seconds = (System.nanoTime() - begin) / 1_000_000_000;
             petstore.expect(error, REPEATS_LOST_POST
-                ? "error, pets: 2, statuses: [201, 201]"
-                : "error, pets: 1, statuses: [201]");
+                ? "error, stored pets: 2, statuses: [201, 201]"
+                : "error, stored pets: 1, statuses: [201]");
             var want = REPEATS_LOST_POST ? 4 : 2;
             // The machine may be busy, so nearly three more seconds are allowed.
             if (seconds >= want + 3) {
@@ -147,13 +147,13 @@ class PetstoreTest {
     }
 
     // The first answer is late. The client gives up, although its pet has been added.
-    void triesAgainAfterTimeout() throws Exception {
+    void lateAnswer() throws Exception {
         try (var petstore = Petstore.start()) {
             var client = petstore.client(0, "answer-delay=10&times=1", 2, 2);
             var error = errorOf(() -> client.createPet("Rex"));
             petstore.expect(error, REPEATS_LOST_POST
-                ? "success, pets: 2, statuses: [0, 201]"
-                : "error, pets: 1, statuses: [0]");
+                ? "success, stored pets: 2, statuses: [0, 201]"
+                : "error, stored pets: 1, statuses: [0]");
         }
     }
 
@@ -163,7 +163,7 @@ class PetstoreTest {
         try (var petstore = Petstore.start()) {
             var client = petstore.client(0, "code=503&times=2&retry-after=2", 2, 5);
             var error = errorOf(() -> client.createPet("Rex"));
-            var times = petstore.expect(error, "error, pets: 0, statuses: [503, 503]");
+            var times = petstore.expect(error, "error, stored pets: 0, statuses: [503, 503]");
             var gap = Duration.between(times.get(0), times.get(1)).toMillis();
             if (gap < 1900) throw new AssertionError("the second request came after " + gap + " ms, want 2000");
         }
@@ -179,15 +179,15 @@ class PetstoreTest {
             if (error == null && !ids.equals(LongStream.rangeClosed(1, 45).boxed().toList())) {
                 throw new AssertionError("listPets returned the ids " + ids + ", want 1 to 45");
             }
-            petstore.expect(error, "success, pets: 45, statuses: [200, 200, 200, 0, 200]");
+            petstore.expect(error, "success, stored pets: 45, statuses: [200, 200, 200, 0, 200]");
         }
     }
 
     public static void main(String[] args) {
         var tests = new PetstoreTest();
-        var passed = passes("triesAgain", tests::triesAgain)
-            & passes("givesUpInTime", tests::givesUpInTime)
-            & passes("triesAgainAfterTimeout", tests::triesAgainAfterTimeout)
+        var passed = passes("lostAnswer", tests::lostAnswer)
+            & passes("stalledAnswer", tests::stalledAnswer)
+            & passes("lateAnswer", tests::lateAnswer)
             & passes("obeysRetryAfter", tests::obeysRetryAfter)
             & passes("listsAllPages", tests::listsAllPages);
         System.exit(passed ? 0 : 1);
@@ -279,7 +279,7 @@ class PetstoreTest {
             var requests = REQUEST.matcher(journal).results().toList();
             var statuses = requests.stream().map(request -> request.group(5)).toList();
             var pets = send("GET", "/v1/pets?limit=100", "").split("\"id\":").length - 1;
-            var got = (error == null ? "success" : "error") + ", pets: " + pets + ", statuses: " + statuses;
+            var got = (error == null ? "success" : "error") + ", stored pets: " + pets + ", statuses: " + statuses;
             if (!got.equals(want)) {
                 var message = "got " + got + "; want " + want + "; " + ASSUMED + "\nthe error: " + error;
                 for (var request : requests) {

@@ -65,43 +65,43 @@ print_body() { printf '%s\n' "$answer" | tr -d '\r' | sed '1,/^$/d'; }
 # ------------------------------ here ends the client under test ------------------------------
 
 # The requests get a 503, no answer, although the second adds its pet, and a reset connection.
-tries_again() {
+lost_answer() {
 	prepare '[]' 'code=503,lost,rst&operation=createPet' 5 5
 	call create_pet Rex
 	if [ "$REPEATS_LOST_POST" = true ]; then
-		check 'success, pets: 2, statuses: [503 0 0 201]'
+		check 'success, stored pets: 2, statuses: [503 0 0 201]'
 	else
-		check 'error, pets: 1, statuses: [503 0]'
+		check 'error, stored pets: 1, statuses: [503 0]'
 		call create_pet Rex
-		check 'error, pets: 1, statuses: [503 0 0]'
+		check 'error, stored pets: 1, statuses: [503 0 0]'
 	fi
 }
 
 # The status 201 and half of the body arrive, and no more. After 30 seconds, petstore closes the
 # connection, and the client gets an error, too. So only the time shows that it gave up.
-gives_up_in_time() {
+stalled_answer() {
 	prepare '[]' 'code=stall&times=2' 2 2
 	begin=$(date +%s)
 	call create_pet Rex
 	took=$(($(date +%s) - begin))
 	if [ "$REPEATS_LOST_POST" = true ]; then
 		limit=10
-		check 'error, pets: 2, statuses: [201 201]'
+		check 'error, stored pets: 2, statuses: [201 201]'
 	else
 		limit=5
-		check 'error, pets: 1, statuses: [201]'
+		check 'error, stored pets: 1, statuses: [201]'
 	fi
 	[ "$took" -le "$limit" ] || fail "create_pet took $took s; want at most $limit s"
 }
 
 # The first answer is late. The client gives up, although its pet has been added.
-tries_again_after_timeout() {
+late_answer() {
 	prepare '[]' 'answer-delay=10&times=1' 2 2
 	call create_pet Rex
 	if [ "$REPEATS_LOST_POST" = true ]; then
-		check 'success, pets: 2, statuses: [0 201]'
+		check 'success, stored pets: 2, statuses: [0 201]'
 	else
-		check 'error, pets: 1, statuses: [0]'
+		check 'error, stored pets: 1, statuses: [0]'
 	fi
 }
 
@@ -110,7 +110,7 @@ tries_again_after_timeout() {
 obeys_retry_after() {
 	prepare '[]' 'code=503&times=2&retry-after=2' 2 5
 	call create_pet Rex
-	check 'error, pets: 0, statuses: [503 503]'
+	check 'error, stored pets: 0, statuses: [503 503]'
 	gap=$(printf '%s\n' "$journal" | members time | awk -F '[T:.Z]' '
 		{ last = now; now = (($3 * 60 + $4) * 60 + $5) * 1000 + $6 }
 		END { print now - last + (now < last ? 86400000 : 0) } # midnight may lie between them
@@ -131,7 +131,7 @@ lists_all_pages() {
 	different=$(echo "$ids" | sort -u | grep -c .)
 	[ "$outcome" = error ] || [ "$listed $different" = '45 45' ] ||
 		fail "list_pets printed $listed pets with $different ids; want 45 with 45"
-	check 'success, pets: 45, statuses: [200 200 200 0 200]'
+	check 'success, stored pets: 45, statuses: [200 200 200 0 200]'
 }
 
 # prepare sets the pets, the fault, and the variables of the client. The client adds no pet
@@ -155,7 +155,7 @@ check() { # what is wanted
 	journal=$(send "$admin/requests?waiting=0") || exit 1
 	pets=$(send "$base/pets?limit=100" | members id | grep -c .)
 	statuses=$(printf '%s\n' "$journal" | members status | tr -dc '0-9\n' | xargs)
-	got="$outcome, pets: $pets, statuses: [$statuses]"
+	got="$outcome, stored pets: $pets, statuses: [$statuses]"
 	[ "$got" = "$1" ] || fail "got $got; want $1"
 }
 
@@ -206,8 +206,7 @@ admin=${base%/v1}/__admin
 
 # Each test runs in a subshell, which closes descriptor 3, or petstore would run as long as it.
 failed=0
-for test in tries_again gives_up_in_time tries_again_after_timeout obeys_retry_after \
-	lists_all_pages; do
+for test in lost_answer stalled_answer late_answer obeys_retry_after lists_all_pages; do
 	if report=$(exec 3>&- 2>&1 && "$test"); then
 		echo "ok - $test"
 	else

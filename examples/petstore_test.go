@@ -120,26 +120,26 @@ func (c *client) send(method, url string, body []byte, result any) (*http.Respon
 // The first request gets a 503. The second adds its pet, but its answer is lost. The connection
 // of the third is reset. A client that repeats no lost POST reports an error after the second
 // request, so it is called once more.
-func TestTriesAgain(t *testing.T) {
+func TestLostAnswer(t *testing.T) {
 	p, c := start(t, 0, "code=503,lost,rst&operation=createPet", 5, 5*time.Second)
 	_, err := c.createPet("Rex")
 	if repeatsLostPost {
-		p.check(err, "success, pets: 2, statuses: [503 0 0 201]")
+		p.check(err, "success, stored pets: 2, statuses: [503 0 0 201]")
 		return
 	}
-	p.check(err, "error, pets: 1, statuses: [503 0]")
+	p.check(err, "error, stored pets: 1, statuses: [503 0]")
 	_, err = c.createPet("Rex")
-	p.check(err, "error, pets: 1, statuses: [503 0 0]")
+	p.check(err, "error, stored pets: 1, statuses: [503 0 0]")
 }
 
 // The pet is added, but only the status 201 and half of the body arrive. After 30 seconds,
 // petstore closes the connection, which is an error for the client, too. So only the time shows
 // that the client gave up. It has two tries, so that a repetition is noticed in any case.
-func TestGivesUpInTime(t *testing.T) {
+func TestStalledAnswer(t *testing.T) {
 	p, c := start(t, 0, "code=stall&times=2", 2, 2*time.Second)
-	want, seconds := "error, pets: 1, statuses: [201]", 2.0
+	want, seconds := "error, stored pets: 1, statuses: [201]", 2.0
 	if repeatsLostPost {
-		want, seconds = "error, pets: 2, statuses: [201 201]", 4.0
+		want, seconds = "error, stored pets: 2, statuses: [201 201]", 4.0
 	}
 	begin := time.Now()
 	_, err := c.createPet("Rex")
@@ -152,13 +152,13 @@ func TestGivesUpInTime(t *testing.T) {
 }
 
 // The first request adds its pet, but its answer comes after the timeout.
-func TestTriesAgainAfterTimeout(t *testing.T) {
+func TestLateAnswer(t *testing.T) {
 	p, c := start(t, 0, "answer-delay=10&times=1", 2, 2*time.Second)
 	_, err := c.createPet("Rex")
 	if repeatsLostPost {
-		p.check(err, "success, pets: 2, statuses: [0 201]")
+		p.check(err, "success, stored pets: 2, statuses: [0 201]")
 	} else {
-		p.check(err, "error, pets: 1, statuses: [0]")
+		p.check(err, "error, stored pets: 1, statuses: [0]")
 	}
 }
 
@@ -167,7 +167,7 @@ func TestTriesAgainAfterTimeout(t *testing.T) {
 func TestObeysRetryAfter(t *testing.T) {
 	p, c := start(t, 0, "code=503&times=2&retry-after=2", 2, 5*time.Second)
 	_, err := c.createPet("Rex")
-	requests := p.check(err, "error, pets: 0, statuses: [503 503]")
+	requests := p.check(err, "error, stored pets: 0, statuses: [503 503]")
 	gap := requests[1].Time.Sub(requests[0].Time).Seconds()
 	if gap < 1.9 {
 		t.Errorf("the second request came %.1f s after the first, want 2 s", gap)
@@ -187,7 +187,7 @@ func TestListsAllPages(t *testing.T) {
 	if err == nil && (len(pets) != 45 || len(ids) != 45) {
 		t.Errorf("listPets returned %d pets with %d different IDs, want 45", len(pets), len(ids))
 	}
-	p.check(err, "success, pets: 45, statuses: [200 200 200 0 200]")
+	p.check(err, "success, stored pets: 45, statuses: [200 200 200 0 200]")
 }
 
 // key is the key of this run, which any other petstore refuses.
@@ -262,7 +262,7 @@ func (p petstore) check(err error, want string) []request {
 		statuses = append(statuses, r.Status)
 		fmt.Fprintf(&lines, "\n%s %s %d %s", r.Method, r.URL, r.Status, r.Fault)
 	}
-	got := fmt.Sprintf("%s, pets: %d, statuses: %v", outcome, len(pets), statuses)
+	got := fmt.Sprintf("%s, stored pets: %d, statuses: %v", outcome, len(pets), statuses)
 	if got != want {
 		p.t.Fatalf("got %s; want %s; repeatsLostPost is %v\nthe error of the client: %v%s",
 			got, want, repeatsLostPost, err, &lines)

@@ -91,21 +91,21 @@ class Client:
 # ------------------------------ here ends the client under test ------------------------------
 
 
-def test_tries_again(petstore):
+def test_lost_answer(petstore):
     # The first request gets a 503. The second adds its pet, but its answer is lost. The connection
     # of the third is reset. A client that repeats no lost POST reports an error after the second
     # request, so it is called once more.
     client = petstore.client(0, "code=503,lost,rst&operation=createPet", tries=5, timeout=5)
     _, error = outcome(client.create_pet, "Rex")
     if REPEATS_LOST_POST:
-        petstore.check(error, "success, pets: 2, statuses: [503, 0, 0, 201]")
+        petstore.check(error, "success, stored pets: 2, statuses: [503, 0, 0, 201]")
     else:
-        petstore.check(error, "error, pets: 1, statuses: [503, 0]")
+        petstore.check(error, "error, stored pets: 1, statuses: [503, 0]")
         _, error = outcome(client.create_pet, "Rex")
-        petstore.check(error, "error, pets: 1, statuses: [503, 0, 0]")
+        petstore.check(error, "error, stored pets: 1, statuses: [503, 0, 0]")
 
 
-def test_gives_up_in_time(petstore):
+def test_stalled_answer(petstore):
     # The pet is added, but only the status 201 and half of the body arrive. After 30 seconds,
     # petstore closes the connection, which is an error for the client, too. So only the time shows
     # that the client gave up. It has two tries, so that a repetition is noticed in any case.
@@ -115,22 +115,22 @@ def test_gives_up_in_time(petstore):
     took = time.monotonic() - begin
     if REPEATS_LOST_POST:
         seconds = 4
-        petstore.check(error, "error, pets: 2, statuses: [201, 201]")
+        petstore.check(error, "error, stored pets: 2, statuses: [201, 201]")
     else:
         seconds = 2
-        petstore.check(error, "error, pets: 1, statuses: [201]")
+        petstore.check(error, "error, stored pets: 1, statuses: [201]")
     if took > seconds + 5:
         pytest.fail(f"create_pet took {took:.1f} s, want about {seconds} s; {CHOICE}")
 
 
-def test_tries_again_after_timeout(petstore):
+def test_late_answer(petstore):
     # The first request adds its pet, but its answer comes after the timeout.
     client = petstore.client(0, "answer-delay=10&times=1", tries=2, timeout=2)
     _, error = outcome(client.create_pet, "Rex")
     if REPEATS_LOST_POST:
-        petstore.check(error, "success, pets: 2, statuses: [0, 201]")
+        petstore.check(error, "success, stored pets: 2, statuses: [0, 201]")
     else:
-        petstore.check(error, "error, pets: 1, statuses: [0]")
+        petstore.check(error, "error, stored pets: 1, statuses: [0]")
 
 
 def test_obeys_retry_after(petstore):
@@ -138,7 +138,7 @@ def test_obeys_retry_after(petstore):
     # without Retry-After. The client waits, tries again, and gives up after two tries.
     client = petstore.client(0, "code=503&times=2&retry-after=2", tries=2, timeout=5)
     _, error = outcome(client.create_pet, "Rex")
-    requests = petstore.check(error, "error, pets: 0, statuses: [503, 503]")
+    requests = petstore.check(error, "error, stored pets: 0, statuses: [503, 503]")
     # Before Python 3.11, fromisoformat takes no Z.
     first, second = (datetime.datetime.fromisoformat(r["time"].rstrip("Z")) for r in requests)
     gap = (second - first).total_seconds()
@@ -155,7 +155,7 @@ def test_lists_all_pages(petstore):
         ids = [pet["id"] for pet in pets]
         if sorted(ids) != list(range(1, 46)):
             pytest.fail(f"list_pets returned the ids {ids}, want 1 to 45")
-    petstore.check(error, "success, pets: 45, statuses: [200, 200, 200, 0, 200]")
+    petstore.check(error, "success, stored pets: 45, statuses: [200, 200, 200, 0, 200]")
 
 
 # The path of the binary. Windows finds petstore.exe by itself.
@@ -228,7 +228,7 @@ class Petstore:
         pets = self.send("GET", "/v1/pets?limit=100")
         statuses = [request["status"] for request in requests]
         result = "success" if error is None else "error"
-        got = f"{result}, pets: {len(pets)}, statuses: {statuses}"
+        got = f"{result}, stored pets: {len(pets)}, statuses: {statuses}"
         if got != want:
             lines = [f"got {got}; want {want}; {CHOICE}", f"the error of the client: {error!r}"]
             for r in requests:
