@@ -576,6 +576,15 @@ function fillRow(row, request) {
   const faultText = fault && origin + queryOf(fault).replace(/^code=/, "").replaceAll("&", " ");
   const isNotable = hasFailed(request) || adds.length > 1;
   const note = (className, text) => text && make("span", { className }, text);
+  const notes = [
+    note("mono", excerpt(url, 40)),
+    note(isFailure(fault) ? "mono bad" : "mono quiet", faultText),
+    note(isNotable ? "verdict bad" : "verdict quiet", verdictOf(request)),
+    note("verdict quiet", pause !== undefined && `again, after ${pause.toFixed(2)} s`),
+    note("warn", error && excerpt(error)),
+    note("warn", ignored && excerpt(`ignored: ${ignored.join(", ")}`)),
+    note("body quiet", !error && pause === undefined && excerpt(body)),
+  ].filter(Boolean);
   const agent = headers["User-Agent"] ?? "";
   const browser = /^Mozilla.*(Edg|Firefox|Chrome|Version)\/(\d+).*/.exec(agent);
   row.request = request;
@@ -585,17 +594,7 @@ function fillRow(row, request) {
     make("span", { className: "mono quiet" }, time.slice(11)),
     make("span", { className: "mono cut" }, excerpt(method)),
     make("span", { className: `chip ${colourOf(request)}` }, outcomeOf(request)),
-    make(
-      "span",
-      { className: "what cut" },
-      note("mono", excerpt(url, 40)),
-      note(isFailure(fault) ? "mono bad" : "mono quiet", faultText),
-      note(isNotable ? "verdict bad" : "verdict quiet", verdictOf(request)),
-      note("verdict quiet", pause !== undefined && `again, after ${pause.toFixed(2)} s`),
-      note("warn", error && excerpt(error)),
-      note("warn", ignored && excerpt(`ignored: ${ignored.join(", ")}`)),
-      note("body quiet", !error && pause === undefined && excerpt(body)),
-    ),
+    make("span", { className: "what cut" }, ...notes.flatMap((one) => [one, " "])),
     make(
       "span",
       { className: "client cut quiet", title: excerpt(agent) },

@@ -217,6 +217,7 @@ func testVerdicts(p *page) {
 		p.send("POST /v1/pets", rex, "Prefer: code="+tt.code)
 		p.equal("rows().at(-1)", "POST|"+tt.want)
 	}
+	p.see("#list", "POST no answer /v1/pets Prefer: lost adds pet 1 {") // as it is read aloud
 	p.send("POST /v1/pets", "{}", "Prefer: code=html")
 	p.equal("rows().at(-1)", "POST|502|/v1/pets|Prefer: html") // it adds nothing
 	p.send("GET /v1/pets/99", "", "Prefer: delay=0.1")         // the error is none of the fault
