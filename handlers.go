@@ -173,12 +173,13 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// mayRepeat reports whether the request is that of a browser. On a connection that it has
-// used before, a browser would send a request again if there is no answer, even a POST,
-// and show nothing of that. What the page of petstore reads for itself has no Origin, and
-// no client uses its connections.
+// mayRepeat reports whether the request is that of a browser, but for what the page of
+// petstore reads for itself, which has no Origin. On a connection that it has used before,
+// a browser would send a request again if there is no answer, even a POST, and show
+// nothing of that.
 func mayRepeat(r *http.Request) bool {
-	isOwn := r.Header["Origin"] == nil && (isObserver(r) || isUnder(r.URL.Path, "/__admin"))
+	isControl := isObserver(r) || isUnder(r.URL.Path, "/__admin")
+	isOwn := isControl && r.Header["Origin"] == nil
 	return strings.HasPrefix(r.UserAgent(), "Mozilla/") && !isOwn
 }
 
