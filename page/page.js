@@ -23,8 +23,6 @@ const mishaps = {
   malformed: { after: "malformed" },
 };
 
-const petNames = ["Rex", "Bella", "Zoë", "Мурка"];
-
 // The elements of the page that have an id, by id.
 const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((one) => [one.id, one]));
 
@@ -180,14 +178,13 @@ let petsSent = 0;
 
 // newPet returns a request that adds a pet with another name than the last one.
 function newPet() {
-  const name = petNames[petsSent % petNames.length];
-  const number = petsSent < petNames.length ? "" : ` ${petsSent + 1}`;
   petsSent++;
+  const name = petsSent === 1 ? "Rex" : `Rex ${petsSent}`;
   return {
     method: "POST",
     url: "/v1/pets",
     headers: { Authorization: "Bearer ***", "Content-Type": "application/json" },
-    body: JSON.stringify({ name: name + number, categoryId: 7 }),
+    body: JSON.stringify({ name, categoryId: 7 }),
   };
 }
 
@@ -318,8 +315,8 @@ function compare(request) {
   request.start = Date.parse(request.time);
   request.end = isWaiting(request) ? Infinity : request.start + request.seconds * 1000;
   request.line = JSON.stringify([client, method, url, body]);
-  const hadEnded = (other) => other.start <= request.start && other.end - rounding <= request.start;
-  const last = rows.map((row) => row.request).findLast((one) => one.line === request.line && hadEnded(one));
+  const hadEnded = (one) => one.start <= request.start && one.end - rounding <= request.start;
+  const last = rows.findLast((row) => row.request.line === request.line && hadEnded(row.request))?.request;
   const isAgain = last && hasFailed(last) && isWhole(last) && isWhole(request);
   request.pause = isAgain ? Math.max(0, request.start - last.end) / 1000 : undefined;
   request.adds = isAgain ? [...last.adds] : [];
