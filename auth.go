@@ -46,8 +46,9 @@ func requireKey(key string, r *http.Request) error {
 		}
 	}
 	if token == "" {
-		return newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>").
-			with("WWW-Authenticate", `Bearer realm="petstore"`)
+		e := newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>")
+		e.header = header{"WWW-Authenticate", `Bearer realm="petstore"`}
+		return e
 	}
 	// The time that the comparison takes does not depend on how much of the key is
 	// right.

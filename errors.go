@@ -1,8 +1,7 @@
 package main
 
-// This file holds the Error, the parsing of what clients give, most of whose failures
-// are Errors, and the faults that clients ask for, in the order in which a request meets
-// them.
+// This file holds failures: the Error, the parsing of what clients give, most of whose
+// failures are Errors, and the faults that clients ask for.
 
 import (
 	"bytes"
@@ -14,6 +13,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,16 +29,10 @@ type Error struct {
 	Message string `json:"message"` // for people
 	Status  int    `json:"status"`  // the HTTP status of the response
 
-	header http.Header // of the response
+	header header // of the response
 }
 
 func (e Error) Error() string { return e.Message }
-
-// with returns e with this header of its response, and no other.
-func (e Error) with(name, value string) Error {
-	e.header = http.Header{http.CanonicalHeaderKey(name): {value}}
-	return e
-}
 
 // The values of Error.Code that are not the text of the status.
 const (
@@ -62,8 +56,12 @@ func badRequest(code, message string) Error {
 
 // invalidToken returns the Error of a 401 for a wrong key.
 func invalidToken(message string) Error {
-	e := Error{Code: codeInvalidToken, Message: message, Status: 401}
-	return e.with("WWW-Authenticate", `Bearer realm="petstore", error="invalid_token"`)
+	return Error{
+		Code:    codeInvalidToken,
+		Message: message,
+		Status:  401,
+		header:  header{"WWW-Authenticate", `Bearer realm="petstore", error="invalid_token"`},
+	}
 }
 
 // invalidParameter returns the Error for a value of a parameter that is not allowed.
@@ -121,31 +119,31 @@ func parseInteger(invalid func(name, given, allowed string) Error,
 	return 0, invalid(name, given, allowed)
 }
 
-// firstError keeps the first error of several steps, so that the caller can
-// check for it once, after the last step.
+// firstError is the first error of several steps, so that the caller can check for it
+// once, after the last step.
 type firstError struct{ err error }
 
-// keep keeps err, unless it is nil or an error has been kept before.
-func (f *firstError) keep(err error) {
+// fail sets the error to err, unless an earlier step has failed.
+func (f *firstError) fail(err error) {
 	if f.err == nil {
 		f.err = err
 	}
 }
 
-// arguments are what a query or a Prefer header gives for parameters. The methods
-// that parse one keep the first error.
+// arguments are what a query or a Prefer header gives for parameters. The error is that
+// of the first one that a method has refused.
 type arguments struct {
 	url.Values
 	firstError
 }
 
-// integer returns an integer from least to most, or 0 if it is not given.
-func (a *arguments) integer(name string, least, most int64) int64 {
+// integer returns an integer from least to most, or otherwise if it is not given.
+func (a *arguments) integer(name string, least, most, otherwise int64) int64 {
 	if !a.Has(name) {
-		return 0
+		return otherwise
 	}
 	n, err := parseInteger(invalidParameter, name, a.Get(name), least, most)
-	a.keep(err)
+	a.fail(err)
 	return n
 }
 
@@ -154,7 +152,7 @@ func (a *arguments) integer(name string, least, most int64) int64 {
 func (a *arguments) choice(name string, allowed []string) string {
 	word := a.Get(name)
 	if a.Has(name) && !slices.Contains(allowed, word) {
-		a.keep(invalidParameter(name, word, orList(allowed)))
+		a.fail(invalidParameter(name, word, orList(allowed)))
 	}
 	return word
 }
@@ -171,33 +169,48 @@ func (a *arguments) seconds(name string) (string, time.Duration) {
 	isPlain := json.Valid([]byte(text)) && strings.Trim(text, ".0123456789") == ""
 	if err != nil || !isPlain || n > maxDelay.Seconds() {
 		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxDelay.Seconds())
-		a.keep(invalidParameter(name, text, allowed))
+		a.fail(invalidParameter(name, text, allowed))
 	}
 	return strconv.FormatFloat(n, 'f', -1, 64), time.Duration(n * float64(time.Second))
 }
 
-// retryAfter returns the parameter retry-after, or the zero value if it is not given.
-func (a *arguments) retryAfter() retryAfter {
-	const name = "retry-after"
+// retryAfter returns the parameter retry-after, or "" if it is not given.
+func (a *arguments) retryAfter() string {
+	const name, none = "retry-after", "none"
 	text := a.Get(name)
-	if text == "none" || !a.Has(name) {
-		return retryAfter{text: text}
+	if !a.Has(name) {
+		return ""
 	}
-	number, isDate := strings.CutPrefix(text, "date:")
+	if text == none {
+		return none
+	}
+	number, isDate := strings.CutPrefix(text, dateAfter)
 	n, err := parseInteger(invalidParameter, name, number, 0, maxRetryAfter)
 	if err != nil { // its message does not name the other forms
 		allowed := fmt.Sprintf("an integer from 0 to %d, date: and such an integer, or none", maxRetryAfter)
-		a.keep(invalidParameter(name, text, allowed))
+		a.fail(invalidParameter(name, text, allowed))
 	}
-	text = strconv.FormatInt(n, 10)
 	if isDate {
-		return retryAfter{text: "date:" + text, dateIn: time.Duration(n) * time.Second, isDate: true}
+		return dateAfter + strconv.FormatInt(n, 10)
 	}
-	return retryAfter{text: text}
+	return strconv.FormatInt(n, 10)
 }
 
+// errorCode returns the parameter error-code, or "" if it is not given.
+func (a *arguments) errorCode() string {
+	const name = "error-code"
+	text := a.Get(name)
+	if a.Has(name) && !errorCodes.MatchString(text) {
+		a.fail(invalidParameter(name, text, "1 to 100 of the characters a-z, A-Z, 0-9, _, - and ."))
+	}
+	return strings.Clone(text)
+}
+
+var errorCodes = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,100}$`)
+
 // object is a JSON object that is being parsed. A method that parses a member removes
-// it, so only the unknown members are left in the end. The first error is kept.
+// it, so only the unknown members are left in the end. The error is that of the first
+// member that a method has refused.
 type object struct {
 	members map[string]json.RawMessage
 	firstError
@@ -215,12 +228,12 @@ func parseObject(name string, text []byte) (*object, error) {
 	return o, err
 }
 
-// take removes a member and returns its JSON. If there is none, it keeps an error
-// that says what is allowed, and returns nil.
+// take removes a member that must be there, and returns its JSON, or nil if it is
+// missing.
 func (o *object) take(name, allowed string) json.RawMessage {
 	value := o.members[name]
 	if value == nil {
-		o.keep(invalidJSON(name, "missing", allowed))
+		o.fail(invalidJSON(name, "missing", allowed))
 	}
 	delete(o.members, name)
 	return value
@@ -230,20 +243,24 @@ func (o *object) take(name, allowed string) json.RawMessage {
 func (o *object) text(name string) string {
 	value := o.take(name, "a string")
 	if !bytes.HasPrefix(value, []byte(`"`)) {
-		o.keep(invalidJSON(name, string(value), "a string"))
+		o.fail(invalidJSON(name, string(value), "a string"))
 	}
 	var text string
 	json.Unmarshal(value, &text) // fails only after an error above
 	return text
 }
 
-// choice returns a member that must be one of the allowed words.
+// choice returns a member that must be one of the allowed words, or "" if it is missing.
 func (o *object) choice(name string, allowed []string) string {
-	value := o.take(name, orList(allowed))
+	value := o.members[name]
+	if value == nil {
+		return ""
+	}
+	delete(o.members, name)
 	var word string
 	json.Unmarshal(value, &word) // what is not a string is not one of the words
 	if !slices.Contains(allowed, word) {
-		o.keep(invalidJSON(name, string(value), orList(allowed)))
+		o.fail(invalidJSON(name, string(value), orList(allowed)))
 	}
 	return word
 }
@@ -252,7 +269,7 @@ func (o *object) choice(name string, allowed []string) string {
 func (o *object) integer(name string, least, most int64) int64 {
 	value := o.take(name, "an integer")
 	n, err := parseInteger(invalidJSON, name, string(value), least, most)
-	o.keep(err)
+	o.fail(err)
 	return n
 }
 
@@ -287,88 +304,78 @@ func unknownNames[V any](given map[string]V, known []string) []string {
 
 // fault is a failure that a client asks for, to test how it handles one. A Prefer
 // header asks for a fault of its own request. A standing fault is applied to the
-// requests that follow. The zero fault does nothing. See service.handle.
+// requests that follow. The zero fault does nothing.
 type fault struct {
-	faultParameters
-	delay       time.Duration
-	answerDelay time.Duration
-	retryAfter  retryAfter
-	status      int                    // Code, if it is a status, or 0
-	answer      func(*exchange) answer // makes the answer in place of exchange.perform; nil without a code
-	standing    *standingFault         // where the fault comes from; nil for Prefer
-	ended       <-chan struct{}        // closed when no request is to wait for it any longer
-}
-
-// faultParameters are the parameters that Prefer and standing faults share. Those
-// that were not given are empty. What they mean is in api/openapi.json.
-type faultParameters struct {
+	// The parameters, as they are shown. Those that were not given are empty. What they
+	// mean is in api/openapi.json.
 	Code        string `json:"code,omitempty"` // of a standing fault, it may be a list, separated by commas
 	Delay       string `json:"delay,omitempty"`
 	AnswerDelay string `json:"answer-delay,omitempty"`
 	RetryAfter  string `json:"retry-after,omitempty"`
-}
+	ErrorCode   string `json:"error-code,omitempty"`
 
-// preferences are the names of faultParameters, in their order.
-var preferences = []string{"code", "delay", "answer-delay", "retry-after"}
-
-// areGiven reports whether there is a parameter.
-func (p faultParameters) areGiven() bool { return p != faultParameters{} }
-
-// String returns the parameters in the form of Preference-Applied and of the log,
-// such as "code=503, delay=0.2".
-func (p faultParameters) String() string {
-	var list []string
-	for i, value := range []string{p.Code, p.Delay, p.AnswerDelay, p.RetryAfter} {
-		if value != "" {
-			list = append(list, preferences[i]+"="+value)
-		}
-	}
-	return strings.Join(list, ", ")
-}
-
-// retryAfter is the header Retry-After of a simulated error.
-type retryAfter struct {
-	text   string        // as in faultParameters; also the value of the header if it is a number
-	isDate bool          // whether the value of the header is a date
-	dateIn time.Duration // from when the header is sent until that date
-}
-
-// header returns the value of the header, or "" for none.
-func (r retryAfter) header() string {
-	if r.isDate {
-		at := time.Now().Add(r.dateIn + time.Second - 1) // so that Format does not round down
-		return at.UTC().Format(http.TimeFormat)
-	}
-	if r.text == "none" {
-		return ""
-	}
-	return r.text
+	code        *faultCode // nil without a code, or for a list
+	delay       time.Duration
+	answerDelay time.Duration
 }
 
 const (
 	maxDelay      = 30 * time.Second // of a delay and of an answer-delay
 	maxRetryAfter = 3600             // seconds
-	dripPieces    = 10
+	dateAfter     = "date:"          // begins a RetryAfter that is to be a date
 )
+
+// parameter is a parameter of a fault.
+type parameter struct{ name, value string }
+
+func (f fault) parameters() []parameter {
+	return []parameter{
+		{"code", f.Code},
+		{"delay", f.Delay},
+		{"answer-delay", f.AnswerDelay},
+		{"retry-after", f.RetryAfter},
+		{"error-code", f.ErrorCode},
+	}
+}
+
+// String returns the parameters in the form of Preference-Applied and of the log,
+// such as "code=503, delay=0.2".
+func (f fault) String() string {
+	var list []string
+	for _, p := range f.parameters() {
+		if p.value != "" {
+			list = append(list, p.name+"="+p.value)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// faultParameters are the names of the parameters.
+var faultParameters = func() (names []string) {
+	for _, p := range (fault{}).parameters() {
+		names = append(names, p.name)
+	}
+	return names
+}()
 
 // chooseFault sets the fault of the request. A fault in the Prefer header takes
 // precedence; the standing fault then does not count the request.
 func (x *exchange) chooseFault() error {
-	if !x.takesFault {
-		return nil
-	}
 	f, ignored, err := parsePrefer(x.r.Header["Prefer"])
 	x.entry.Ignored = ignored
 	if err != nil {
 		return err
 	}
-	if f.areGiven() {
-		f.ended = x.world.ctx.Done()
+	if f != (fault{}) {
+		x.fault = f
 		x.w.Header().Set("Preference-Applied", f.String())
-	} else if standing := x.world.standing.Load(); standing != nil {
-		f = standing.next(x.route.operation)
+		return nil
 	}
-	x.fault = f
+	if standing := x.world.standing.Load(); standing != nil {
+		if next, ok := standing.next(x.route.operation); ok {
+			x.fault, x.standing = next, standing
+		}
+	}
 	return nil
 }
 
@@ -389,257 +396,242 @@ func parsePrefer(lines []string) (f fault, ignored []string, err error) {
 			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
 		}
 	}
-	ignored = unknownNames(given.Values, preferences)
-	if !slices.ContainsFunc(preferences, given.Has) {
-		return f, ignored, nil
+	f, codes := parseFault(given)
+	for _, code := range codes { // at most one
+		f = f.with(code)
 	}
-	_, faults := parseFaults(given, []string{given.Get("code")})
-	return faults[0], ignored, given.err
+	return f, unknownNames(given.Values, faultParameters), given.err
 }
 
-// parseFaults parses the parameters that Prefer and standing faults share, with these
-// codes in place of the one that is given. It returns the parameters, and a fault for
-// each code. They are only valid if given.err is nil.
-func parseFaults(given *arguments, codes []string) (faultParameters, []fault) {
-	var shared fault
-	shared.Delay, shared.delay = given.seconds("delay")
-	shared.AnswerDelay, shared.answerDelay = given.seconds("answer-delay")
-	retryAfter := given.retryAfter()
-
-	var faults []fault
+// parseFault parses the parameters that Prefer and standing faults share. It returns a
+// fault without its code, and the codes. They are valid if given.err is nil.
+func parseFault(given *arguments) (f fault, codes []*faultCode) {
+	f.Delay, f.delay = given.seconds("delay")
+	f.AnswerDelay, f.answerDelay = given.seconds("answer-delay")
+	f.RetryAfter, f.ErrorCode = given.retryAfter(), given.errorCode()
 	hasStatus := false
-	for _, code := range codes {
-		f := shared
-		if given.Has("code") {
-			given.keep(f.setCode(code))
+	if given.Has("code") {
+		for _, name := range strings.Split(given.Get("code"), ",") {
+			code, err := findCode(name)
+			if err != nil {
+				given.fail(err)
+				break
+			}
+			hasStatus = hasStatus || code.status != 0
+			codes = append(codes, code)
 		}
-		if f.status != 0 { // only an Error has that header
-			f.RetryAfter, f.retryAfter = retryAfter.text, retryAfter
-			hasStatus = true
+	}
+	for _, name := range []string{"retry-after", "error-code"} {
+		if given.Has(name) && !hasStatus { // only an Error has it
+			given.fail(badRequest(codeInvalidParameter, name+" needs a status as code, such as code=503"))
 		}
-		faults = append(faults, f)
 	}
-	if given.Has("retry-after") && !hasStatus {
-		given.keep(badRequest(codeInvalidParameter, "retry-after needs a status as code, such as code=503"))
-	}
-	shared.Code, shared.RetryAfter = given.Get("code"), retryAfter.text
-	return shared.faultParameters, faults
+	return f, codes
 }
 
-// setCode sets what the fault does.
-func (f *fault) setCode(code string) error {
-	f.Code = code
-	var words []string
-	for _, known := range faultCodes {
-		if known.code == code {
-			f.answer = known.answer
-			return nil
-		}
-		words = append(words, known.code)
+// with returns the fault with a code. Only an Error has a Retry-After and an error code.
+func (f fault) with(code *faultCode) fault {
+	f.Code, f.code = code.name, code
+	if code.status == 0 {
+		f.RetryAfter, f.ErrorCode = "", ""
 	}
-	n, err := parseInteger(invalidParameter, "code", code, 400, 599)
-	if err != nil { // its message does not name the words
-		return invalidParameter("code", code, "a status from 400 to 599, "+orList(words))
-	}
-	f.status, f.answer = int(n), simulate
-	return nil
+	return f
 }
 
-// standingFault is a fault for the requests that follow. It is safe for
+// standingFault is a fault for the requests that follow. Its JSON is what PUT and GET
+// /__admin/fault answer, but for the number of requests that it holds. It is safe for
 // concurrent use.
 type standingFault struct {
-	faults []fault         // one for each code of state.Code, applied in turn
-	ctx    context.Context // done when no request is to wait for the fault any longer
-	end    context.CancelFunc
-
-	mu    sync.Mutex
-	state standingFaultState // guarded by mu; only the counters change
-}
-
-// standingFaultState is what PUT and GET /__admin/fault answer: the parameters
-// of a standing fault, and its counters.
-type standingFaultState struct {
-	faultParameters
+	fault            // its Code may be a list
 	Operation string `json:"operation,omitempty"` // empty for all requests under /v1
 	Skip      int64  `json:"skip,omitempty"`
-	Times     int64  `json:"times,omitempty"` // 0 for no limit; for a list, the number of its codes
-	Matched   int64  `json:"matched"`
-	Applied   int64  `json:"applied"`
-	Held      int64  `json:"held"` // set by showFault
+	Times     int64  `json:"times,omitempty"` // 0 if it is not given
+
+	codes []*faultCode       // of Code, applied in turn
+	limit int64              // of Applied
+	ctx   context.Context    // done when no request is to wait for the fault any longer
+	end   context.CancelFunc // ends ctx
+
+	mu      sync.Mutex // guards the counters
+	Matched int64      `json:"matched"`
+	Applied int64      `json:"applied"`
 }
 
-// newStandingFault returns a fault that ends when end is called, or ctx is done.
-func newStandingFault(ctx context.Context, faults []fault, state standingFaultState) *standingFault {
-	ctx, end := context.WithCancel(ctx)
-	return &standingFault{faults: faults, ctx: ctx, end: end, state: state}
-}
-
-// parseStandingFault parses the parameters of PUT /__admin/fault. It returns the state
-// of the new fault, and a fault for each of its codes. The operations are the values
-// that the parameter operation may have.
-func parseStandingFault(given *arguments, operations []string) (state standingFaultState, faults []fault, err error) {
-	if !slices.ContainsFunc(preferences, given.Has) {
-		return state, nil, badRequest(codeInvalidParameter,
+// parseStandingFault parses the parameters of PUT /__admin/fault. The fault ends when its
+// end is called, or ctx is done. The operations are the values that the parameter
+// operation may have.
+func parseStandingFault(ctx context.Context, given *arguments, operations []string) (*standingFault, error) {
+	if !slices.ContainsFunc(faultParameters, given.Has) {
+		return nil, badRequest(codeInvalidParameter,
 			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
 	}
-	state.faultParameters, faults = parseFaults(given, strings.Split(given.Get("code"), ","))
-	state.Skip = given.integer("skip", 0, math.MaxInt64)
-	state.Times = given.integer("times", 1, math.MaxInt64)
-	if len(faults) > 1 {
+	f := &standingFault{}
+	f.fault, f.codes = parseFault(given)
+	f.Code = given.Get("code")
+	f.Skip = given.integer("skip", 0, math.MaxInt64, 0)
+	f.Times = given.integer("times", 1, math.MaxInt64, 0)
+	f.limit = cmp.Or(f.Times, math.MaxInt64)
+	if len(f.codes) > 1 {
+		f.limit = int64(len(f.codes))
 		if given.Has("times") {
-			given.keep(badRequest(codeInvalidParameter,
+			given.fail(badRequest(codeInvalidParameter,
 				"times cannot be given with a list of codes, as each of them is applied once"))
 		}
-		state.Times = int64(len(faults))
 	}
-	state.Operation = given.choice("operation", operations)
-	return state, faults, given.err
+	f.Operation = given.choice("operation", operations)
+	if given.err != nil {
+		return nil, given.err
+	}
+	f.ctx, f.end = context.WithCancel(ctx)
+	return f, nil
 }
 
-// next returns the fault to apply to a request of this operation, or the zero
-// fault. It counts the request if the standing fault is for it.
-func (f *standingFault) next(operation string) fault {
+// next counts a request of this operation if the fault is for it. It returns the fault of
+// the request, and reports whether the request gets one.
+func (f *standingFault) next(operation string) (next fault, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := &f.state
-	if s.Operation != "" && s.Operation != operation {
-		return fault{}
+	if f.Operation != "" && f.Operation != operation {
+		return fault{}, false
 	}
-	s.Matched++
-	usedUp := s.Times != 0 && s.Applied == s.Times
-	if s.Matched <= s.Skip || usedUp {
-		return fault{}
+	f.Matched++
+	if f.Matched <= f.Skip || f.Applied == f.limit {
+		return fault{}, false
 	}
-	next := f.faults[s.Applied%int64(len(f.faults))] // a single fault is repeated; a list ends with Times
-	next.standing, next.ended = f, f.ctx.Done()
-	s.Applied++
-	return next
+	next = f.fault
+	if len(f.codes) > 0 {
+		next = next.with(f.codes[f.Applied%int64(len(f.codes))]) // the limit ends a list
+	}
+	f.Applied++
+	return next, true
 }
 
-func (f *standingFault) snapshot() standingFaultState {
+// encode returns the fault as JSON, with the number of requests that it holds.
+func (f *standingFault) encode(held int64) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.state
+	return encodeJSON(struct {
+		*standingFault
+		Held int64 `json:"held"`
+	}{f, held})
 }
 
-// wait blocks for d, or until one of these happens: the fault, the world or the process
-// ends, or net/http notices that the client has closed the connection or its sending
-// half, or that a write has failed. The last two count as the client having left: wait
-// then returns errClientLeft, and otherwise nil.
-func (x *exchange) wait(d time.Duration) error {
-	if d == 0 {
-		return nil
+// faultCode says what a request gets whose fault has this code. What that means for the
+// client is described in api/openapi.json.
+type faultCode struct {
+	name    string
+	status  int  // that the code stands for, or 0
+	instead bool // whether the operation is not performed
+	// change returns the answer in place of the one that was made. Nil is for no change.
+	change func(fault, answer) answer
+	// deliver returns how the answer is sent. The size is that of the body, or 0 for HEAD,
+	// which has none. Nil is for the usual delivery.
+	deliver func(size int, d durations) delivery
+}
+
+// noCode is for a fault without a code.
+var noCode = &faultCode{}
+
+// faultCodes are the codes that are not a status.
+var faultCodes = []*faultCode{
+	{name: "ok"},
+	{name: "hangup", instead: true, deliver: hangUp},
+	{name: "rst", instead: true, deliver: resetTCP},
+	{name: "lost", deliver: hangUp},
+	{name: "truncate", deliver: truncate},
+	{name: "stall", deliver: stall},
+	{name: "drip", deliver: drip},
+	{name: "malformed", change: malform},
+	{name: "html", change: replaceByHTML},
+}
+
+// findCode returns the faultCode with this name, which may be a status. If there is none,
+// it returns an Error.
+func findCode(name string) (*faultCode, error) {
+	var words []string
+	for _, code := range faultCodes {
+		if code.name == name {
+			return code, nil
+		}
+		words = append(words, code.name)
 	}
-	x.listAsWaiting()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-x.fault.ended:
-	case <-x.r.Context().Done():
+	status, err := parseInteger(invalidParameter, "code", name, 400, 599)
+	if err != nil { // its message does not name the words
+		return nil, invalidParameter("code", name, "a status from 400 to 599, "+orList(words))
 	}
-	if x.r.Context().Err() != nil {
-		return errClientLeft
-	}
-	return nil
+	// This name is not a part of the request, which would stay in memory with it.
+	return &faultCode{name: strconv.FormatInt(status, 10), status: int(status), instead: true, change: simulate}, nil
 }
 
-// listAsWaiting lets the journal list the request as waiting, until it is recorded.
-func (x *exchange) listAsWaiting() {
-	x.world.journal.addWaiting(x.sentRequest(), x.fault.standing)
-}
-
-// faultCodes lists the codes that are not a status. What a client gets is described
-// in api/openapi.json. The function of a code calls exchange.perform if the operation
-// is to be performed.
-var faultCodes = []struct {
-	code   string
-	answer func(*exchange) answer
-}{
-	{"ok", (*exchange).perform},
-	{"hangup", func(*exchange) answer { return answer{} }},
-	{"rst", func(*exchange) answer { return answer{isReset: true} }},
-	{"lost", lose},
-	{"truncate", truncate},
-	{"stall", stall},
-	{"drip", drip},
-	{"malformed", malform},
-	{"html", replaceByPage},
-}
-
-// simulate answers with the Error of a fault that has a status. A simulated 401 is
-// that of a wrong key.
-func simulate(x *exchange) answer {
+// simulate answers with the Error of a status. A simulated 401 is that of a wrong key.
+func simulate(f fault, _ answer) answer {
 	const message = "simulated error, as requested"
-	status := x.fault.status
-	e := newError(status, message)
-	if status == 401 {
+	e := newError(f.code.status, message)
+	if e.Status == 401 {
 		e = invalidToken(message)
 	}
-	a := x.failure(e)
-	a.retryAfter = x.fault.retryAfter
-	if a.retryAfter.text == "" && (status == 429 || status == 503) {
-		a.retryAfter.text = "1"
+	e.Code = cmp.Or(f.ErrorCode, e.Code)
+	a := errorAnswer(e)
+	a.retryAfter = f.RetryAfter
+	if a.retryAfter == "" && (e.Status == 429 || e.Status == 503) {
+		a.retryAfter = "1"
 	}
 	return a
 }
 
-// lose performs the operation, and sends no answer.
-func lose(x *exchange) answer {
-	a := x.perform()
-	a.status = noAnswer
-	return a
-}
-
-// truncate sends half of the body. As that is less than its Content-Length, net/http
-// then closes the connection. If there is no body to halve, as for HEAD, no answer is
-// sent.
-func truncate(x *exchange) answer {
-	a := x.perform()
-	if x.r.Method == "HEAD" || len(a.body) == 0 {
-		a.status = noAnswer
+// retryAfterNow returns the value of the header Retry-After of an answer that is sent
+// now, or "" for none. A date is rounded up to a second.
+func retryAfterNow(retryAfter string) string {
+	number, isDate := strings.CutPrefix(retryAfter, dateAfter)
+	switch {
+	case isDate:
+		seconds, _ := strconv.Atoi(number) // which has been parsed before
+		at := time.Now().Add(time.Duration(seconds+1)*time.Second - 1)
+		return at.UTC().Format(http.TimeFormat)
+	case retryAfter == "none":
+		return ""
 	}
-	a.rest = a.body[:len(a.body)/2]
-	return a
-}
-
-// stall is truncate with a pause before the connection is closed, even if no answer is
-// sent.
-func stall(x *exchange) answer {
-	a := truncate(x)
-	a.slow, a.pause, a.rest = [][]byte{a.rest}, x.service.times.stall, nil
-	return a
-}
-
-// drip sends the body in dripPieces pieces, or in one for each byte of a shorter body.
-func drip(x *exchange) answer {
-	a := x.perform()
-	if x.r.Method == "HEAD" {
-		return a
-	}
-	a.pause = x.service.times.drip
-	for left := min(dripPieces, len(a.body)); left > 1; left-- {
-		size := len(a.rest) / left
-		a.slow = append(a.slow, a.rest[:size])
-		a.rest = a.rest[size:]
-	}
-	return a
+	return retryAfter
 }
 
 // malform halves the body, so that it is no JSON. The answer is otherwise whole.
-func malform(x *exchange) answer {
-	a := x.perform()
+func malform(_ fault, a answer) answer {
 	a.body = a.body[:len(a.body)/2]
-	a.rest = a.body
 	return a
 }
 
-// replaceByPage performs the operation, and answers as a gateway that lost the answer.
-func replaceByPage(x *exchange) answer {
-	performed := x.perform()
-	x.route.headers = nil // a gateway does not have them
-	a := newAnswer(502, "text/html",
-		[]byte("<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"))
-	a.problem = performed.problem
-	return a
+// replaceByHTML answers as a gateway that lost the answer.
+func replaceByHTML(_ fault, a answer) answer {
+	return answer{
+		status:      502,
+		contentType: "text/html",
+		body:        []byte("<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"),
+		problem:     a.problem,
+		isGateway:   true,
+	}
+}
+
+func hangUp(int, durations) delivery { return delivery{ending: noAnswer} }
+
+func resetTCP(int, durations) delivery { return delivery{ending: tcpReset} }
+
+// truncate sends half of the body. If there is none, no answer is sent.
+func truncate(size int, _ durations) delivery {
+	if size == 0 {
+		return delivery{ending: noAnswer}
+	}
+	return delivery{pieces: 2, ending: cutShort}
+}
+
+// stall is truncate with a pause before the connection is closed.
+func stall(size int, d durations) delivery {
+	truncated := truncate(size, d)
+	return delivery{pieces: 2, pause: d.stall, ending: truncated.ending}
+}
+
+const dripPieces = 10
+
+// drip sends the body in pieces, none of which is empty.
+func drip(size int, d durations) delivery {
+	return delivery{pieces: min(dripPieces, size), pause: d.drip}
 }

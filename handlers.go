@@ -1,9 +1,10 @@
 package main
 
 // This file holds the HTTP API, in the order in which a request passes through it:
-// routing, the steps, and the operations in the order of the routes.
+// routing, the steps of respond, and the operations in the order of the routes.
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -30,18 +31,20 @@ import (
 // service is a running petstore: what it was started with, and the current world. It is
 // an http.Handler.
 type service struct {
-	ctx     context.Context // of the process; done when it is to end
-	key     string
-	seed    *store // the pets of a new world; must not be modified
-	log     *slog.Logger
-	times   times
-	routes  []route
-	mux     *http.ServeMux
-	current atomic.Pointer[world] // the world of new requests; the only field that changes
+	ctx       context.Context // of the process; done when it is to end
+	key       string
+	seed      *store // the pets of a new world; must not be modified
+	log       *slog.Logger
+	durations durations
+	routes    []route
+	mux       *http.ServeMux // leads to the routes and, from everywhere else, to noRoute
+
+	current atomic.Pointer[world] // the world of new requests
+	isUsed  atomic.Bool           // whether any request has come
 }
 
-// times are how long things take. Tests shorten them.
-type times struct {
+// durations are how long things take. Tests shorten them.
+type durations struct {
 	headers time.Duration // for the headers of a request to arrive
 	read    time.Duration // for the headers and the body
 	stall   time.Duration // before the connection is closed
@@ -56,79 +59,79 @@ func newService(ctx context.Context, key string, seed *store, log *slog.Logger) 
 		key:  key,
 		seed: seed,
 		log:  log,
-		times: times{
+		durations: durations{
 			headers: 5 * time.Second,
 			read:    15 * time.Second,
 			stall:   30 * time.Second,
 			drip:    time.Second,
 			journal: 30 * time.Second,
-			stop:    10 * time.Second,
+			stop:    900 * time.Millisecond, // so that all of a stop takes at most a second
 		},
 		mux: http.NewServeMux(),
 	}
 	for _, rt := range routes() {
 		s.addRoute(rt)
 	}
+	s.handle(noRoute)
 	s.current.Store(newWorld(ctx, seed))
 	return s
 }
 
 func (s *service) addRoute(rt route) {
 	s.routes = append(s.routes, rt)
-	s.mux.HandleFunc(rt.pattern(), func(w http.ResponseWriter, r *http.Request) {
-		s.handle(w, r, rt)
-	})
+	s.handle(&rt)
 }
 
-// route maps the requests with a method and a path to an operation.
+func (s *service) handle(rt *route) {
+	s.mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) { s.respond(w, r, rt) })
+}
+
+// route maps the requests that a pattern matches to an operation.
 type route struct {
-	method     string      // GET includes HEAD
-	path       string      // a pattern of http.ServeMux
+	pattern    string      // of http.ServeMux, with a method, of which GET includes HEAD
 	operation  string      // the name of the operation in api/openapi.json, if it has one
 	parameters []string    // of the query
 	beyond     []string    // those of them that the contract does not have
 	takesBody  bool        // under /__admin: whether a request may have a body
-	headers    http.Header // on all answers but that of the fault "html"
-	isPage     bool        // whether a browser asks for it to show the page
+	headers    http.Header // of all answers but that of a gateway
 	perform    func(*exchange) (answer, error)
 }
 
-func (rt route) pattern() string { return rt.method + " " + rt.path }
-
 func routes() []route {
 	return []route{
-		{method: "GET", path: "/v1/pets", operation: "listPets", perform: listPets,
+		{pattern: "GET /v1/pets", operation: "listPets", perform: listPets,
 			parameters: []string{"limit", "status", "after"}, beyond: []string{"after"}},
-		{method: "POST", path: "/v1/pets", operation: "createPet", perform: createPet},
-		{method: "GET", path: "/v1/pets/{petId}", operation: "getPet", perform: getPet, headers: deprecation},
-		{method: "GET", path: "/v1/store/orders", perform: listOrders},
+		{pattern: "POST /v1/pets", operation: "createPet", perform: createPet},
+		{pattern: "GET /v1/pets/{petId}", operation: "getPet", perform: getPet, headers: deprecation},
+		{pattern: "GET /v1/store/orders", perform: listOrders},
 
-		{method: "POST", path: "/__admin/reset", operation: "reset", perform: reset, takesBody: true},
-		{method: "GET", path: "/__admin/fault", operation: "showFault", perform: showFault},
-		{method: "PUT", path: "/__admin/fault", operation: "setFault", perform: setFault,
-			parameters: slices.Concat(preferences, []string{"operation", "skip", "times"})},
-		{method: "DELETE", path: "/__admin/fault", operation: "clearFault", perform: clearFault},
-		{method: "GET", path: "/__admin/requests", operation: "showJournal", perform: showJournal,
+		{pattern: "POST /__admin/reset", operation: "reset", perform: reset, takesBody: true},
+		{pattern: "GET /__admin/fault", operation: "showFault", perform: showFault},
+		{pattern: "PUT /__admin/fault", operation: "setFault", perform: setFault,
+			parameters: slices.Concat(faultParameters, []string{"operation", "skip", "times"})},
+		{pattern: "DELETE /__admin/fault", operation: "clearFault", perform: clearFault},
+		{pattern: "GET /__admin/requests", operation: "showJournal", perform: showJournal,
 			parameters: []string{"after", "total", "waiting"}},
-		{method: "DELETE", path: "/__admin/requests", operation: "clearJournal", perform: clearJournal},
+		{pattern: "DELETE /__admin/requests", operation: "clearJournal", perform: clearJournal},
 
-		{method: "GET", path: "/healthz", perform: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
-		{method: "GET", path: "/openapi.json", perform: static("application/json", openAPI)},
-		{method: "GET", path: "/{$}", perform: static("text/html; charset=utf-8", indexHTML),
-			headers: pageHeaders, isPage: true},
-		{method: "GET", path: "/page.css", perform: static("text/css; charset=utf-8", pageCSS),
-			headers: pageHeaders, isPage: true},
-		{method: "GET", path: "/page.js", perform: static("text/javascript; charset=utf-8", pageJS),
-			headers: pageHeaders, isPage: true},
-		{method: "GET", path: "/favicon.ico", perform: noIcon, isPage: true},
+		{pattern: "GET /healthz", perform: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
+		{pattern: "GET /openapi.json", perform: static("application/json", openAPI)},
+		{pattern: "GET /{$}", perform: static("text/html; charset=utf-8", indexHTML), headers: pageHeaders},
+		{pattern: "GET /page.css", perform: static("text/css; charset=utf-8", pageCSS), headers: pageHeaders},
+		{pattern: "GET /page.js", perform: static("text/javascript; charset=utf-8", pageJS), headers: pageHeaders},
+		{pattern: "GET /favicon.ico", perform: noIcon},
 	}
 }
+
+// noRoute is the route of the requests that no other one matches.
+var noRoute = &route{pattern: "/", perform: refuse}
 
 // faultOperations returns the operations that a standing fault can be for.
 func (s *service) faultOperations() []string {
 	var operations []string
 	for _, rt := range s.routes {
-		if rt.operation != "" && isUnder(rt.path, "/v1") {
+		_, path, _ := strings.Cut(rt.pattern, " ")
+		if rt.operation != "" && isUnder(path, "/v1") {
 			operations = append(operations, rt.operation)
 		}
 	}
@@ -154,38 +157,25 @@ var pageHeaders = http.Header{
 	"X-Content-Type-Options":     {"nosniff"},
 }
 
-// ServeHTTP answers a preflight, and lets handle answer any other request.
+// ServeHTTP answers a preflight, and lets respond answer any other request.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.isUsed.Store(true)
 	allowOrigins(w.Header(), r)
-	if r.Method == "OPTIONS" { // treated as a preflight, which carries no key
+	if isBrowser := strings.HasPrefix(r.UserAgent(), "Mozilla/") || r.Header["Origin"] != nil; isBrowser {
+		// On a connection that it has used before, a browser would send a request again if
+		// there is no answer, even a POST, and show nothing of that.
+		w.Header().Set("Connection", "close")
+	}
+	switch {
+	case r.Method == "OPTIONS": // treated as a preflight, which carries no key
 		allowPreflight(w.Header())
-		if mayRepeat(r) {
-			w.Header().Set("Connection", "close")
-		}
 		w.WriteHeader(204)
-		return
+	case !isClean(r.URL): // the mux would redirect most of these
+		s.respond(w, r, noRoute)
+	default:
+		s.mux.ServeHTTP(w, r) // which calls respond with the route
 	}
-	refusal, pattern := s.mux.Handler(r)
-	if pattern == "" || !isClean(r.URL) { // the mux would redirect most unclean paths
-		s.handle(w, r, route{perform: refuse(refusal)})
-		return
-	}
-	s.mux.ServeHTTP(w, r)
 }
-
-// mayRepeat reports whether the request is that of a browser, but for what the page of
-// petstore reads for itself, which has no Origin. On a connection that it has used before,
-// a browser would send a request again if there is no answer, even a POST, and show
-// nothing of that.
-func mayRepeat(r *http.Request) bool {
-	isControl := isObserver(r) || isUnder(r.URL.Path, "/__admin")
-	isOwn := isControl && r.Header["Origin"] == nil
-	return strings.HasPrefix(r.UserAgent(), "Mozilla/") && !isOwn
-}
-
-// isObserver reports whether the client asks not to be recorded, as the page
-// does. No fault is applied to its request.
-func isObserver(r *http.Request) bool { return r.Header["Petstore-Observer"] != nil }
 
 // isUnder reports whether the path p is root or below it.
 func isUnder(p, root string) bool {
@@ -200,185 +190,211 @@ func isClean(u *url.URL) bool {
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p
 }
 
-// refuse returns an operation for a request that no route matches. It fails with a 405 if
-// the answer of http.ServeMux, the refusal, has the header Allow, and with a 404 otherwise.
-func refuse(refusal http.Handler) func(*exchange) (answer, error) {
-	return func(x *exchange) (answer, error) {
-		u := x.r.URL
-		if isClean(u) {
-			h := headerWriter{}
-			refusal.ServeHTTP(h, x.r)
-			if methods := h.Header().Get("Allow"); methods != "" {
-				return answer{}, newError(405, "this path allows "+methods+" only").with("Allow", methods)
-			}
-		}
-		given := cmp.Or(u.EscapedPath(), x.r.RequestURI) // CONNECT and absolute targets may have no path
-		hint := "/openapi.json has the paths, such as /v1/pets, and there is a page at /"
-		switch {
-		case isUnder(u.Path, misplacedAdmin):
-			hint = "/__admin is beside /v1, and not below it"
-		case isUnder(u.Path, "/v1/v1"):
-			hint = "/v1 stands twice, as the base URL ends with it"
-		}
-		return answer{}, newError(404, "no such path: "+shorten(given)+"; "+hint)
+// respond answers a request, and puts it into the journal. All pieces of the answer but
+// the last are sent before the request is recorded, and the last one after it. So the
+// journal shows how the request ended, and a client that has its whole answer finds its
+// request there. This is the middleware of all operations: makeAnswer requires the key,
+// and makes an Error of what fails.
+func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
+	x := s.newExchange(w, r, rt)
+	if x.isRecorded {
+		x.world.journal.begin(x.entry)
+		defer x.world.journal.end(x.entry) // if something panics before record
 	}
+	a, d := x.makeAnswer()
+	x.writeHeader(a, d)
+	last := x.sendPieces(&a, &d)
+	x.record(a, d)
+	x.log()
+	x.sendLast(last, d)
+}
+
+// exchange is a request that is being answered.
+type exchange struct {
+	service *service
+	world   *world // that of the arrival of the request
+	route   *route
+	policy
+	w     http.ResponseWriter
+	r     *http.Request
+	entry *entry // the request in the journal, if it is recorded
+
+	body     []byte         // of the request, once it has been read
+	fault    fault          // of the request, once it has been chosen
+	standing *standingFault // where the fault comes from; nil for Prefer
+	query    arguments      // of the request, once it has been parsed
+}
+
+func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route) *exchange {
+	x := &exchange{
+		service: s,
+		world:   s.current.Load(),
+		route:   rt,
+		policy:  policyOf(r, rt),
+		w:       w,
+		r:       r,
+		entry:   &entry{},
+	}
+	if x.isRecorded {
+		x.entry.sentRequest = sentRequest{
+			Time:      timestamp{time.Now()},
+			Method:    r.Method,
+			URL:       r.RequestURI,
+			Operation: rt.operation,
+			Headers:   sentHeaders(r, s.key),
+		}
+	}
+	return x
+}
+
+// sentHeaders returns the headers of a request with those that net/http keeps elsewhere,
+// and without the key.
+func sentHeaders(r *http.Request, key string) headers {
+	h := maps.Clone(r.Header)
+	if given := h["Authorization"]; given != nil {
+		h["Authorization"] = hideKey(key, given)
+	}
+	if r.Host != "" {
+		h["Host"] = []string{r.Host}
+	}
+	if r.TransferEncoding != nil {
+		h["Transfer-Encoding"] = r.TransferEncoding
+	}
+	return headers(h)
+}
+
+// policy is what is done with a request, besides answering it.
+type policy struct {
+	needsKey   bool
+	takesFault bool
+	isRecorded bool
+	isControl  bool // whether what it does not take is refused, and what it may change is logged
+}
+
+// policyOf returns the policy for a request. Observers, such as the page, and requests
+// under /__admin do not disturb the record.
+func policyOf(r *http.Request, rt *route) policy {
+	isObserver := r.Header["Petstore-Observer"] != nil
+	switch p := r.URL.Path; {
+	case isUnder(p, "/__admin"):
+		return policy{needsKey: true, isControl: true}
+	case isUnder(p, "/v1") && isObserver:
+		return policy{needsKey: true}
+	case isUnder(p, misplacedAdmin):
+		return policy{needsKey: true, isRecorded: true}
+	case isUnder(p, "/v1"):
+		return policy{needsKey: true, isRecorded: true, takesFault: true}
+	case rt == noRoute && !isObserver: // its client may have a wrong base URL
+		return policy{isRecorded: true}
+	}
+	return policy{}
 }
 
 // misplacedAdmin is where a client looks for /__admin below its base URL. No fault is
 // applied to its requests, and none is used up.
 const misplacedAdmin = "/v1/__admin"
 
-// headerWriter is an http.ResponseWriter that keeps the headers alone.
-type headerWriter http.Header
-
-func (h headerWriter) Header() http.Header         { return http.Header(h) }
-func (h headerWriter) Write(p []byte) (int, error) { return len(p), nil }
-func (h headerWriter) WriteHeader(int)             {}
-
-// exchange is a request that is being answered.
-type exchange struct {
-	service *service
-	world   *world
-	route   route // without a method if no route matches
-	w       http.ResponseWriter
-	r       *http.Request
-	arrived time.Time // when the headers of the request had been read
-
-	isAdmin    bool // whether it controls petstore
-	needsKey   bool
-	takesFault bool
-	isRecorded bool
-	closes     bool // whether the connection is closed after the answer
-
-	body  []byte    // of the request, once it has been read
-	query arguments // of the request, once it has been parsed
-	fault fault     // the fault that is applied to the request, or the zero fault
-	entry entry     // the request in the journal; its sentRequest is nil until it waits or is recorded
-}
-
-// newExchange decides what happens to a request. All requests under /v1 but those of
-// observers are recorded, and so are others that no route matches, as their clients may
-// have a wrong base URL. Observers and requests under /__admin do not disturb the record.
-func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt route) *exchange {
-	isV1, isAdmin := isUnder(r.URL.Path, "/v1"), isUnder(r.URL.Path, "/__admin")
-	isClient, isRouted := !isObserver(r), rt.method != ""
-	return &exchange{
-		service:    s,
-		world:      s.current.Load(),
-		route:      rt,
-		w:          w,
-		r:          r,
-		arrived:    time.Now(),
-		isAdmin:    isAdmin,
-		needsKey:   isV1 || isAdmin,
-		takesFault: isV1 && isClient && !isUnder(r.URL.Path, misplacedAdmin),
-		isRecorded: isClient && (isV1 || !isRouted && !isAdmin),
-		closes:     mayRepeat(r) && !rt.isPage,
-	}
-}
-
-// answer is the answer to a request.
+// answer is the answer to a request, as the journal shows it.
 type answer struct {
-	status      int         // noAnswer if none is sent
-	header      http.Header // besides those that writeHeader adds; nil for most
-	retryAfter  retryAfter  // of a simulated error
-	contentType string
-	body        []byte   // must not be modified
-	more        [][]byte // what follows the body; nil for all operations but showJournal
-	problem     string   // for the journal and the log: the message of an Error, or that the client left
-
-	// What is sent of the body: slow in pieces, with a pause after each, and then rest.
-	// newAnswer makes rest the whole body.
-	slow    [][]byte
-	pause   time.Duration
-	rest    []byte
-	isReset bool // whether the connection is closed with a TCP RST
+	status      int
+	header      header // besides those that all answers of the route have
+	contentType string // empty if there is no body
+	body        []byte // must not be modified
+	retryAfter  string // of a simulated Error: see fault; the header is made when it is written
+	problem     string // the message of an Error, or that the client left
+	isGateway   bool   // whether it is that of a gateway, without the headers of the route
 }
 
-// noAnswer is the status of an answer that is not sent: the connection is closed.
-const noAnswer = 0
+// header is a header of an answer. The zero header is none.
+type header struct{ name, value string }
 
-func newAnswer(status int, contentType string, body []byte) answer {
-	return answer{status: status, contentType: contentType, body: body, rest: body}
+// delivery is how an answer is sent. The zero delivery is the usual one.
+type delivery struct {
+	pieces int           // into how many the body is divided, if there are several
+	pause  time.Duration // after each piece but the last
+	ending ending
 }
+
+// ending is how the last piece is sent.
+type ending int
+
+const (
+	asUsual  ending = iota
+	cutShort        // it is not sent, and the connection is closed
+	noAnswer        // nothing is sent, and the connection is closed
+	tcpReset        // nothing is sent, and the connection is reset (TCP RST)
+)
+
+// isSent reports whether the status and the headers are sent.
+func (d delivery) isSent() bool { return d.ending == asUsual || d.ending == cutShort }
 
 // jsonAnswer returns an answer whose body is this JSON and a newline. It does not
 // append to the JSON, which other requests may be using.
 func jsonAnswer(status int, text []byte) answer {
-	return newAnswer(status, "application/json", slices.Concat(text, []byte("\n")))
+	return answer{status: status, contentType: "application/json", body: slices.Concat(text, []byte("\n"))}
 }
 
-// handle answers a request. The part of an answer that a fault sends slowly comes before
-// the record, and the rest after it. So the journal shows how the request ended, and a
-// client that has its whole answer finds its request there.
-func (s *service) handle(w http.ResponseWriter, r *http.Request, rt route) {
-	x := s.newExchange(w, r, rt)
-	a := x.try((*exchange).serve)
-	a = x.delayAnswer(a)
-	x.writeHeader(a)
-	a = x.sendSlowly(a)
-	x.record(a)
-	x.log(a)
-	x.sendRest(a)
-}
-
-// try returns the answer of f. An error, or a panic, becomes an answer here. This is so
-// for serve, and within it for perform, whose answer a fault can change.
-func (x *exchange) try(f func(*exchange) (answer, error)) (a answer) {
-	defer func() {
-		if v := recover(); v != nil {
-			a = x.failure(fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
-		}
-	}()
-	a, err := f(x)
-	if err != nil {
-		return x.failure(err)
-	}
-	return a
-}
-
-// errClientLeft is the error of a wait that ends because the client has left. The
-// connection is then closed.
-var errClientLeft = errors.New("the client left before its answer")
-
-// failure returns the answer to a request that has failed. An error that is
-// neither an Error nor errClientLeft is a bug: its text goes only to the log.
-func (x *exchange) failure(err error) answer {
-	if errors.Is(err, errClientLeft) {
-		return answer{status: noAnswer, problem: err.Error()}
-	}
-	var e Error
-	if errors.As(err, &e) {
-		e.Message = err.Error() // it may say more than e, such as which pet of the seed
-	} else {
-		x.service.log.Error("bug", "error", err, "method", x.r.Method, "url", x.r.RequestURI)
-		e = newError(500, "the service has a bug; its log has the details")
-	}
+// errorAnswer returns the answer that reports an Error.
+func errorAnswer(e Error) answer {
 	a := jsonAnswer(e.Status, encodeJSON(e))
 	a.header, a.problem = e.header, e.Message
 	return a
 }
 
-// serve makes the answer. If net/http notices that the client has left during the delay
-// of the fault, the operation is not performed, although a standing fault has counted the
-// request.
-func (x *exchange) serve() (answer, error) {
+// makeAnswer makes the answer to a request, and decides how it is sent. If net/http
+// notices that the client has left during the delay, the operation is not performed,
+// although a standing fault has counted the request.
+func (x *exchange) makeAnswer() (answer, delivery) {
+	err := x.receive()
+	x.world.journal.update(x.entry, x.body, x.fault, x.standing)
+	if err != nil {
+		return x.failure(err), delivery{}
+	}
+	if !x.wait(x.fault.delay) {
+		return answer{problem: leftBefore}, delivery{ending: noAnswer}
+	}
+	code := cmp.Or(x.fault.code, noCode)
+	var a answer
+	if !code.instead {
+		a = x.perform()
+	}
+	if code.change != nil {
+		a = code.change(x.fault, a)
+	}
+	if !x.wait(x.fault.answerDelay) {
+		a.problem = leftBefore
+		return a, delivery{ending: noAnswer}
+	}
+	if code.deliver == nil {
+		return a, delivery{}
+	}
+	size := len(a.body)
+	if x.r.Method == "HEAD" {
+		size = 0
+	}
+	return a, code.deliver(size, x.service.durations)
+}
+
+// What the journal says of a client that has left.
+const (
+	leftBefore = "the client left before its answer"
+	leftDuring = "the client left before the end of its answer"
+)
+
+// receive reads the body, checks the key, and chooses the fault.
+func (x *exchange) receive() error {
 	if err := x.readBody(); err != nil {
-		return answer{}, err
+		return err
 	}
-	if err := x.checkKey(); err != nil {
-		return answer{}, err
+	if x.needsKey {
+		if err := requireKey(x.service.key, x.r); err != nil {
+			return err
+		}
 	}
-	if err := x.chooseFault(); err != nil {
-		return answer{}, err
+	if x.takesFault {
+		return x.chooseFault()
 	}
-	if err := x.wait(x.fault.delay); err != nil {
-		return answer{}, err
-	}
-	if x.fault.answer != nil {
-		return x.fault.answer(x), nil
-	}
-	return x.perform(), nil
+	return nil
 }
 
 // readBody reads the body of the request. It must be called before any answer: if
@@ -408,27 +424,66 @@ const (
 	maxDiscarded = 1 << 20  // bytes of a larger body that are read and dropped after the first maxBody + 1
 )
 
-func (x *exchange) checkKey() error {
-	if !x.needsKey {
-		return nil
+// failure returns the answer to a request that has failed. An error that is not an Error
+// is a bug: its text goes only to the log.
+func (x *exchange) failure(err error) answer {
+	var e Error
+	if errors.As(err, &e) {
+		e.Message = err.Error() // it may say more than e, such as which pet of the seed
+	} else {
+		x.service.log.Error("bug", "error", err, "method", x.r.Method, "url", x.r.RequestURI)
+		e = newError(500, "the service has a bug; its log has the details")
 	}
-	return requireKey(x.service.key, x.r)
+	return errorAnswer(e)
 }
 
-// perform parses the query, and performs the operation.
-func (x *exchange) perform() answer {
-	return x.try(func(x *exchange) (answer, error) {
-		if err := x.parseQuery(); err != nil {
-			return answer{}, err
+// wait waits for d, and reports whether the client is still there. It returns early if
+// the fault, the world or the process ends, or the client leaves. A client has left once
+// net/http notices that it has closed the connection or its sending half, or that a write
+// has failed.
+func (x *exchange) wait(d time.Duration) bool {
+	if d == 0 {
+		return true
+	}
+	ended := x.world.ctx.Done()
+	if x.standing != nil {
+		ended = x.standing.ctx.Done() // also when the world ends
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ended:
+	case <-x.r.Context().Done():
+	}
+	return x.r.Context().Err() == nil
+}
+
+// perform performs the operation. Whatever fails becomes an answer, which a fault can
+// change.
+func (x *exchange) perform() (a answer) {
+	defer func() {
+		if v := recover(); v != nil {
+			a = x.failure(fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 		}
-		return x.route.perform(x)
-	})
+	}()
+	if err := x.parseQuery(); err != nil {
+		return x.failure(err)
+	}
+	a, err := x.route.perform(x)
+	if err == nil && (a.status < 200 || a.status > 599) {
+		err = fmt.Errorf("the operation has returned no error, and the status %d", a.status)
+	}
+	if err != nil {
+		return x.failure(err)
+	}
+	return a
 }
 
 // parseQuery parses the query. A parameter of the route may be given at most once.
 func (x *exchange) parseQuery() error {
-	if x.route.method == "" {
-		return nil // as no route matches, the path or the method is the first error
+	if x.route == noRoute {
+		return nil // as the path or the method is the first error
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
 	if err != nil {
@@ -440,7 +495,7 @@ func (x *exchange) parseQuery() error {
 		}
 	}
 	x.query.Values = query
-	if x.isAdmin {
+	if x.isControl {
 		return x.refuseUnknown()
 	}
 	x.noteNames()
@@ -460,10 +515,10 @@ func (x *exchange) refuseUnknown() error {
 	}
 	if unknown := unknownNames(x.query.Values, rt.parameters); len(unknown) > 0 {
 		return badRequest(codeInvalidParameter,
-			fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern(), quote(unknown[0]), hint))
+			fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, quote(unknown[0]), hint))
 	}
 	if len(x.body) > 0 && !rt.takesBody {
-		return badRequest(codeInvalidBody, rt.pattern()+" does not take a body; "+hint)
+		return badRequest(codeInvalidBody, rt.pattern+" does not take a body; "+hint)
 	}
 	return nil
 }
@@ -472,7 +527,7 @@ func (x *exchange) refuseUnknown() error {
 // uses that the contract does not have. An unknown parameter is no error under /v1, as
 // the client may be newer than the service.
 func (x *exchange) noteNames() {
-	e := &x.entry
+	e := x.entry
 	e.Ignored = append(e.Ignored, unknownNames(x.query.Values, x.route.parameters)...)
 	if x.r.Method == "HEAD" {
 		e.Beyond = append(e.Beyond, "HEAD")
@@ -484,148 +539,102 @@ func (x *exchange) noteNames() {
 	}
 }
 
-// delayAnswer waits for the answer-delay of the fault. If the client leaves, no answer is
-// sent, and the journal shows the one that was made.
-func (x *exchange) delayAnswer(a answer) answer {
-	if err := x.wait(x.fault.answerDelay); err != nil {
-		a.status, a.problem = noAnswer, err.Error()
-	}
-	return a
-}
-
 // writeHeader writes the status and the headers, which net/http sends with the first
-// part of the body.
-func (x *exchange) writeHeader(a answer) {
+// piece of the body.
+func (x *exchange) writeHeader(a answer, d delivery) {
 	h := x.w.Header()
-	maps.Copy(h, x.route.headers)
-	maps.Copy(h, a.header)
-	if value := a.retryAfter.header(); value != "" {
+	if !a.isGateway {
+		maps.Copy(h, x.route.headers)
+	}
+	if a.header.name != "" {
+		h.Set(a.header.name, a.header.value)
+	}
+	if value := retryAfterNow(a.retryAfter); value != "" {
 		h.Set("Retry-After", value)
 	}
 	if a.contentType != "" {
-		length := len(a.body)
-		for _, part := range a.more {
-			length += len(part)
-		}
 		h.Set("Content-Type", a.contentType)
 		// Without it, net/http would send a body over 2 KiB in chunks.
-		h.Set("Content-Length", strconv.Itoa(length))
+		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
-	if x.closes {
-		h.Set("Connection", "close")
-	}
-	if a.status != noAnswer {
+	if d.isSent() {
 		x.w.WriteHeader(a.status)
 	}
 }
 
-// sendSlowly sends the slow pieces of the body. To a client that has left, no more is
-// sent: it may still be reading, and take the rest as on time.
-func (x *exchange) sendSlowly(a answer) answer {
-	if len(a.slow) > 0 {
-		x.listAsWaiting() // before the client has a piece, and a write can block
-	}
-	for _, piece := range a.slow {
-		if a.status != noAnswer {
+// sendPieces sends all pieces of the body but the last, which it returns. If the client
+// leaves, no more is sent: it may still be reading, and take the rest as on time.
+func (x *exchange) sendPieces(a *answer, d *delivery) (last []byte) {
+	last = a.body
+	for left := d.pieces; left > 1; left-- {
+		piece := last[:len(last)/left]
+		last = last[len(piece):]
+		if d.isSent() {
 			x.w.Write(piece)
 			http.NewResponseController(x.w).Flush()
 		}
-		if err := x.wait(a.pause); err != nil {
-			a.rest, a.problem = nil, "the client left before the end of its answer"
-			break
+		if x.wait(d.pause) {
+			continue
 		}
+		a.problem = leftBefore
+		if d.isSent() {
+			a.problem, d.ending = leftDuring, cutShort
+		}
+		break
 	}
-	return a
+	return last
 }
 
-// record puts the request and its answer into the journal.
-func (x *exchange) record(a answer) {
-	if !x.isRecorded {
-		return
+// record puts the answer into the journal.
+func (x *exchange) record(a answer, d delivery) {
+	e := x.entry
+	if d.isSent() {
+		e.Status = a.status
 	}
-	e := &x.entry
-	e.sentRequest = x.sentRequest()
-	e.Status = a.status
-	e.Seconds = secondsSince(x.arrived)
 	e.AnswerHeaders = headers(x.w.Header()) // net/http sends a copy that WriteHeader has made
 	e.Answer = string(a.body[:min(len(a.body), maxAnswer)])
 	e.Error = a.problem
-	x.world.journal.add(*e)
-}
-
-// sentRequest returns what the journal has of the request. It must be called only after
-// the body has been read and the fault has been chosen, or one of these has failed.
-func (x *exchange) sentRequest() *sentRequest {
-	if x.entry.sentRequest != nil {
-		return x.entry.sentRequest
-	}
-	// The journal keeps these headers, to copy none. That is safe, as net/http reads
-	// nothing from them once the handler has begun (golang.org/issue/14940).
-	h := x.r.Header
-	if given := h["Authorization"]; given != nil {
-		h["Authorization"] = hideKey(x.service.key, given)
-	}
-	if x.r.Host != "" {
-		h["Host"] = []string{x.r.Host}
-	}
-	if x.r.TransferEncoding != nil {
-		h["Transfer-Encoding"] = x.r.TransferEncoding
-	}
-	var applied *faultParameters
-	if p := x.fault.faultParameters; p.areGiven() {
-		applied = &p
-	}
-	x.entry.sentRequest = &sentRequest{
-		Time:      timestamp{x.arrived},
-		Method:    x.r.Method,
-		URL:       x.r.RequestURI,
-		Operation: x.route.operation,
-		Headers:   headers(h),
-		Body:      string(x.body),
-		Fault:     applied,
-	}
-	return x.entry.sentRequest
+	x.world.journal.end(e)
 }
 
 // log logs a recorded request, or one that may change the service through /__admin, on
 // one line.
-func (x *exchange) log(a answer) {
+func (x *exchange) log() {
 	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return // as by default, without the work below
 	}
-	mayChange := x.isAdmin && x.r.Method != "GET" && x.r.Method != "HEAD"
+	mayChange := x.isControl && x.r.Method != "GET" && x.r.Method != "HEAD"
 	if !x.isRecorded && !mayChange {
 		return
 	}
-	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", a.status}
-	if a.problem != "" {
-		attrs = append(attrs, "error", a.problem)
+	e := x.entry
+	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", e.Status}
+	if e.Error != "" {
+		attrs = append(attrs, "error", e.Error)
 	}
 	if applied := x.fault.String(); applied != "" {
 		attrs = append(attrs, "fault", applied)
 	}
-	if x.entry.Ignored != nil {
-		attrs = append(attrs, "ignored", x.entry.Ignored)
+	if e.Ignored != nil {
+		attrs = append(attrs, "ignored", e.Ignored)
 	}
-	if x.entry.Beyond != nil {
-		attrs = append(attrs, "beyond", x.entry.Beyond)
+	if e.Beyond != nil {
+		attrs = append(attrs, "beyond", e.Beyond)
 	}
 	attrs = append(attrs, "client", x.r.RemoteAddr, "agent", x.r.UserAgent())
 	x.service.log.Info("request", attrs...)
 }
 
-// sendRest sends the rest of the answer, or closes the connection. If less than the
-// Content-Length has been sent then, net/http closes it, too.
-func (x *exchange) sendRest(a answer) {
-	if a.isReset {
+// sendLast sends the last piece of the body, or ends the connection in its place. If less
+// than the Content-Length has been sent then, net/http closes the connection.
+func (x *exchange) sendLast(last []byte, d delivery) {
+	switch d.ending {
+	case asUsual:
+		x.w.Write(last)
+	case tcpReset:
 		resetConnection(x.w)
-	}
-	if a.status == noAnswer {
+	case noAnswer:
 		panic(http.ErrAbortHandler) // closes the connection; net/http logs nothing
-	}
-	x.w.Write(a.rest)
-	for _, part := range a.more {
-		x.w.Write(part)
 	}
 }
 
@@ -633,33 +642,70 @@ func (x *exchange) sendRest(a answer) {
 func resetConnection(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return // the connection is closed in the usual way
+		panic(http.ErrAbortHandler) // the connection is closed in the usual way
 	}
 	conn.(*net.TCPConn).SetLinger(0) // discards unsent data, and makes Close send a RST
 	conn.Close()
 }
 
-// listPets answers with a page of pets in ascending order of id and, if more
-// follow, a Link to the next page (contract, sections 4.1 and 8; RFC 8288).
+// refuse fails for a request that no route matches: with a 405 if its path has another
+// method, and with a 404 otherwise.
+func refuse(x *exchange) (answer, error) {
+	u := x.r.URL
+	if methods := x.service.methodsOf(u); methods != "" {
+		e := newError(405, "this path allows "+methods+" only")
+		e.header = header{"Allow", methods}
+		return answer{}, e
+	}
+	given := cmp.Or(u.EscapedPath(), x.r.RequestURI) // CONNECT and absolute targets may have no path
+	hint := "/openapi.json has the paths, such as /v1/pets, and there is a page at /"
+	switch {
+	case isUnder(u.Path, misplacedAdmin):
+		hint = "/__admin is beside /v1, and not below it"
+	case isUnder(u.Path, "/v1/v1"):
+		hint = "/v1 stands twice, as the base URL ends with it"
+	}
+	return answer{}, newError(404, "no such path: "+shorten(given)+"; "+hint)
+}
+
+// methodsOf returns the methods of the routes for this URL, separated by commas.
+func (s *service) methodsOf(u *url.URL) string {
+	if !isClean(u) {
+		return ""
+	}
+	var methods []string
+	for _, rt := range s.routes {
+		method, _, _ := strings.Cut(rt.pattern, " ")
+		_, pattern := s.mux.Handler(&http.Request{Method: method, URL: u})
+		if pattern == rt.pattern {
+			methods = append(methods, strings.Replace(method, "GET", "GET, HEAD", 1))
+		}
+	}
+	slices.Sort(methods)
+	return strings.Join(methods, ", ")
+}
+
+// listPets answers with pets in ascending order of id and, if more follow, a Link to
+// the next ones (contract, sections 4.1 and 8; RFC 8288).
 func listPets(x *exchange) (answer, error) {
-	limit := cmp.Or(x.query.integer("limit", 1, 100), 20)
-	after := x.query.integer("after", math.MinInt64, math.MaxInt64)
+	limit := x.query.integer("limit", 1, 100, 20)
+	after := x.query.integer("after", math.MinInt64, math.MaxInt64, 0)
 	status := x.query.choice("status", petStatuses)
 	if x.query.err != nil {
 		return answer{}, x.query.err
 	}
-	page, more := x.world.pets.list(status, after, int(limit))
-	a := newAnswer(200, "application/json", encodePage(page))
+	pets, more := x.world.pets.list(status, after, int(limit))
+	a := answer{status: 200, contentType: "application/json", body: encodePets(pets)}
 	if more {
-		a.header = http.Header{"Link": {nextPage(x, page[len(page)-1].id)}}
+		a.header = header{"Link", nextLink(x, pets[len(pets)-1].id)}
 	}
 	return a, nil
 }
 
-// nextPage returns the Link to the page after the pet with this id. It has the known
-// parameters of this page, with this id as after. They are valid, so they need no
+// nextLink returns the Link to the pets after the one with this id. It has the known
+// parameters of this request, with this id as after. They are valid, so they need no
 // escaping.
-func nextPage(x *exchange, id int64) string {
+func nextLink(x *exchange, id int64) string {
 	link := "<" + x.r.URL.EscapedPath() + "?"
 	for _, name := range x.route.parameters {
 		if name != "after" && x.query.Has(name) {
@@ -669,20 +715,20 @@ func nextPage(x *exchange, id int64) string {
 	return link + "after=" + strconv.FormatInt(id, 10) + `>; rel="next"`
 }
 
-// encodePage returns the JSON array of pets, and a newline.
-func encodePage(pets []*storedPet) []byte {
+// encodePets returns the JSON array of pets, and a newline.
+func encodePets(pets []*storedPet) []byte {
 	size := len("[]\n")
 	for _, p := range pets {
 		size += len(p.json) + len(",")
 	}
-	page := append(make([]byte, 0, size), '[')
+	text := append(make([]byte, 0, size), '[')
 	for i, p := range pets {
 		if i > 0 {
-			page = append(page, ',')
+			text = append(text, ',')
 		}
-		page = append(page, p.json...)
+		text = append(text, p.json...)
 	}
-	return append(page, "]\n"...)
+	return append(text, "]\n"...)
 }
 
 // createPet adds a pet (contract, section 4.2).
@@ -704,7 +750,7 @@ func createPet(x *exchange) (answer, error) {
 		return answer{}, err
 	}
 	a := jsonAnswer(201, added.json)
-	a.header = http.Header{"Location": {"/v1/pets/" + strconv.FormatInt(added.id, 10)}}
+	a.header = header{"Location", "/v1/pets/" + strconv.FormatInt(added.id, 10)}
 	return a, nil
 }
 
@@ -765,19 +811,19 @@ func showFault(x *exchange) (answer, error) {
 	if standing == nil {
 		return jsonAnswer(200, []byte("{}")), nil
 	}
-	state := standing.snapshot()
-	state.Held = x.world.journal.held(standing)
-	return jsonAnswer(200, encodeJSON(state)), nil
+	held := x.world.journal.held(standing) // before the counters, so that it is not above them
+	return jsonAnswer(200, standing.encode(held)), nil
 }
 
 // setFault replaces the standing fault, and answers with what was set.
 func setFault(x *exchange) (answer, error) {
-	state, faults, err := parseStandingFault(&x.query, x.service.faultOperations())
+	standing, err := parseStandingFault(x.world.ctx, &x.query, x.service.faultOperations())
 	if err != nil {
 		return answer{}, err
 	}
-	x.world.setStanding(newStandingFault(x.world.ctx, faults, state))
-	return jsonAnswer(200, encodeJSON(state)), nil
+	a := jsonAnswer(200, standing.encode(0)) // before a request can match
+	x.world.setStanding(standing)
+	return a, nil
 }
 
 func clearFault(x *exchange) (answer, error) {
@@ -788,39 +834,43 @@ func clearFault(x *exchange) (answer, error) {
 // showJournal answers with the requests in the journal whose ids are above the
 // parameter after, and with the requests that wait, one request a line.
 func showJournal(x *exchange) (answer, error) {
-	after := x.query.integer("after", 0, math.MaxInt64)
-	total := x.query.integer("total", 0, math.MaxInt64)
-	maxWaiting := int64(math.MaxInt64)
-	if x.query.Has("waiting") {
-		maxWaiting = x.query.integer("waiting", 0, math.MaxInt64)
-	}
+	after := x.query.integer("after", 0, math.MaxInt64, 0)
+	total := x.query.integer("total", 0, math.MaxInt64, 0)
+	maxWaiting := x.query.integer("waiting", 0, math.MaxInt64, math.MaxInt64)
 	if x.query.err != nil {
 		return answer{}, x.query.err
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), x.service.times.journal)
+	ctx, cancel := context.WithTimeout(x.r.Context(), x.service.durations.journal)
 	defer cancel()
 	defer context.AfterFunc(x.world.ctx, cancel)()
 	x.world.journal.wait(ctx, total, maxWaiting)
 
 	entries, waiting, meta := x.world.journal.read(after)
-	parts := appendLines(nil, entries)
-	parts = append(parts, []byte(`,"waiting":`))
-	parts = appendLines(parts, waiting)
-	parts = append(parts, []byte(`,"meta":`), encodeJSON(meta), []byte("}\n"))
-	a := newAnswer(200, "application/json", []byte(`{"requests":`))
-	a.more = parts
-	return a, nil
+	size := 0
+	for _, e := range entries {
+		size += e.size
+	}
+	var b bytes.Buffer
+	b.Grow(size) // as a large buffer that grows takes up to three times its size
+	b.WriteString(`{"requests":`)
+	writeLines(&b, entries)
+	b.WriteString(`,"waiting":`)
+	writeLines(&b, waiting)
+	b.WriteString(`,"meta":`)
+	writeJSON(&b, meta)
+	b.WriteString("}\n")
+	return answer{status: 200, contentType: "application/json", body: b.Bytes()}, nil
 }
 
-// appendLines appends the parts of a JSON array, with one element a line. An empty one is
-// []. A single text that grows would take twice the memory.
-func appendLines[T any](parts [][]byte, list []T) [][]byte {
+// writeLines writes a JSON array with one element a line. An empty one is [].
+func writeLines[T any](b *bytes.Buffer, list []T) {
 	before, end := "[\n", "[]"
 	for _, v := range list {
-		parts = append(parts, []byte(before), encodeJSON(v))
+		b.WriteString(before)
+		writeJSON(b, v)
 		before, end = ",\n", "\n]"
 	}
-	return append(parts, []byte(end))
+	b.WriteString(end)
 }
 
 func clearJournal(x *exchange) (answer, error) {
@@ -841,7 +891,7 @@ var (
 
 // static returns an operation that answers with this body.
 func static(contentType string, body []byte) func(*exchange) (answer, error) {
-	a := newAnswer(200, contentType, body)
+	a := answer{status: 200, contentType: contentType, body: body}
 	return func(*exchange) (answer, error) { return a, nil }
 }
 

@@ -18,7 +18,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -57,7 +56,7 @@ type usageError struct{ error }
 // the version.
 func run(ctx context.Context, args []string, getenv func(string) string,
 	stdin io.Reader, stdout, stderr io.Writer) error {
-	opts, err := parseFlags(args, stderr)
+	opts, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	}
@@ -71,23 +70,20 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	if err := validateKey(key); err != nil {
 		return err
 	}
+	if err := checkServeMux(); err != nil {
+		return err
+	}
 	limitMemory(getenv)
 	seed, err := readSeedFile(opts.seed)
 	if err != nil {
 		return err
 	}
-
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	if opts.stdin {
-		go func() {
-			io.Copy(io.Discard, stdin)
-			stop(errors.New("standard input has ended"))
-		}()
-	}
 	ln, err := net.Listen("tcp", opts.addr)
-	if err != nil {
+	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w; -addr 127.0.0.1:0 takes any free port", err)
+	}
+	if err != nil {
+		return err
 	}
 	root := rootURL(ln.Addr())
 	if key == "" {
@@ -97,8 +93,23 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	log := newLog(stderr, opts.log)
 	log.Info("a page for browsers", "url", root+"/")
 
-	stopOnSignal(ctx, stop) // before this, a signal ends the process
-	return runServer(ln, newService(ctx, key, seed, log), stdout)
+	// Before this, a signal ends the process. After the first one, further signals are
+	// ignored, as some supervisors, such as timeout(1), send two.
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := newService(ctx, key, seed, log)
+	if opts.stdin {
+		go func() {
+			io.Copy(io.Discard, stdin)
+			if !s.isUsed.Load() {
+				log.Warn("standard input has ended before any request; -stdin needs one that stays open")
+			}
+			cancel()
+		}()
+	}
+	return runServer(ln, s, stdout)
 }
 
 // printVersion prints the version of the API and of this build.
@@ -109,6 +120,18 @@ func printVersion(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s (build %s, %s)\n", version, build, runtime.Version())
 	return err
+}
+
+// checkServeMux returns an error if http.ServeMux does not know the patterns of routes.
+// The environment can ask for that, and every path would be a 404.
+func checkServeMux() error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.NotFoundHandler())
+	r := &http.Request{Method: "GET", URL: &url.URL{Path: "/"}}
+	if _, pattern := mux.Handler(r); pattern == "" {
+		return errors.New("with httpmuxgo121=1 in GODEBUG, no path can be found; remove it")
+	}
+	return nil
 }
 
 // limitMemory sets when garbage is collected, unless the environment does. To collect
@@ -124,25 +147,8 @@ func limitMemory(getenv func(string) string) {
 	}
 }
 
-// stopOnSignal calls stop at a signal. In the first second of a stop, further signals are
-// ignored, as some supervisors, such as timeout(1), send two. After that, one ends the
-// process.
-func stopOnSignal(ctx context.Context, stop context.CancelCauseFunc) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		select {
-		case sig := <-signals:
-			stop(fmt.Errorf("signal: %v", sig))
-		case <-ctx.Done():
-		}
-		time.Sleep(time.Second)
-		signal.Stop(signals)
-	}()
-}
-
-// newLog returns a log of what goes wrong. With hasRequests, it also has the requests,
-// the address of the page, and why petstore stops.
+// newLog returns a log of what goes wrong. With hasRequests, it also has the requests
+// and the address of the page.
 func newLog(w io.Writer, hasRequests bool) *slog.Logger {
 	level := slog.LevelWarn
 	if hasRequests {
@@ -171,7 +177,7 @@ type options struct {
 
 // parseFlags parses the arguments. It returns flag.ErrHelp after it has printed
 // the help.
-func parseFlags(args []string, stderr io.Writer) (options, error) {
+func parseFlags(args []string, stdout io.Writer) (options, error) {
 	var opts options
 	flags := flag.NewFlagSet("petstore", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -180,14 +186,14 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&opts.seed, "seed", "", "start with the pets in `file`, a JSON array")
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
 		"for example because the test that started it has ended")
-	flags.BoolVar(&opts.log, "log", false, "log the address of the page, every recorded request, every request\n"+
-		"under /__admin but GET, HEAD and OPTIONS, and why petstore stops")
-	flags.BoolVar(&opts.version, "version", false, "print the versions of the interface and of this build, and exit")
+	flags.BoolVar(&opts.log, "log", false, "log the address of the page, every recorded request, and every\n"+
+		"request under /__admin but GET, HEAD and OPTIONS")
+	flags.BoolVar(&opts.version, "version", false, "print the versions of the API and of this build, and exit")
 
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintf(stderr, helpText, maxKey)
-			flags.SetOutput(stderr)
+			fmt.Fprintf(stdout, helpText, maxKey)
+			flags.SetOutput(stdout)
 			flags.PrintDefaults()
 		}
 		return opts, err
@@ -244,9 +250,9 @@ func rootURL(addr net.Addr) string {
 	return (&url.URL{Scheme: "http", Host: tcp.String()}).String() // which escapes a zone
 }
 
-// runServer serves s on ln, and prints its base URL. It returns nil once s.ctx is done
-// and the requests in flight have been answered, or their time is up. If it cannot
-// serve, or cannot print, it returns the error.
+// runServer serves s on ln, and prints its base URL. Once s.ctx is done, which ends all
+// waits, it answers the requests in flight, closes what is open after durations.stop, and
+// returns nil. If it cannot serve, or cannot print, it returns the error.
 func runServer(ln net.Listener, s *service, stdout io.Writer) error {
 	srv := newServer(s)
 	defer srv.Close()
@@ -260,50 +266,26 @@ func runServer(ln net.Listener, s *service, stdout io.Writer) error {
 		return err
 	case <-s.ctx.Done():
 	}
-
-	limit, cancel := context.WithTimeout(context.Background(), s.times.stop)
+	limit, cancel := context.WithTimeout(context.Background(), s.durations.stop)
 	defer cancel()
-	logged := make(chan struct{})
-	go func() {
-		defer close(logged)
-		s.log.Info("stopping", "cause", context.Cause(s.ctx))
-	}()
 	srv.Shutdown(limit) // if the time is up, the requests in flight get no answer
-	select {
-	case <-logged:
-	case <-time.After(100 * time.Millisecond): // standard error may be a full pipe
-	}
 	return nil
 }
 
-// newServer returns an HTTP server for s, with timeouts for slow clients. When s.ctx is
-// done, it closes the connections that have sent no request yet. Shutdown must be called
-// only after that.
+// newServer returns an HTTP server for s, with timeouts for slow clients.
 func newServer(s *service) *http.Server {
-	srv := &http.Server{
+	d := s.durations
+	return &http.Server{
 		Handler:           s,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		ReadHeaderTimeout: s.times.headers,
-		ReadTimeout:       s.times.read,
+		ReadHeaderTimeout: d.headers,
+		ReadTimeout:       d.read,
 		// The time for a body, a delay, an answer-delay and a drip, and some seconds to
 		// spare. A stall waits after its last write.
-		WriteTimeout:   s.times.read + 2*maxDelay + (dripPieces-1)*s.times.drip + 6*time.Second,
+		WriteTimeout:   d.read + 2*maxDelay + (dripPieces-1)*d.drip + 6*time.Second,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: 60 << 10, // 64 KiB with the 4 KiB that net/http adds
 		// net/http would answer OPTIONS * itself.
 		DisableGeneralOptionsHandler: true,
 	}
-
-	// Browsers open connections before they need them. Shutdown would wait for up to
-	// 5 s for the first request on one. So each connection is closed when s.ctx is done,
-	// even if it is accepted later, unless the headers of a request have been read.
-	var spare sync.Map // by connection, the function that cancels this
-	srv.ConnState = func(conn net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			spare.Store(conn, context.AfterFunc(s.ctx, func() { conn.Close() }))
-		} else if cancel, found := spare.LoadAndDelete(conn); found {
-			cancel.(func() bool)()
-		}
-	}
-	return srv
 }

@@ -27,13 +27,20 @@ type world struct {
 	pets     *store
 	journal  *journal
 	standing atomic.Pointer[standingFault] // nil for none
-	ctx      context.Context               // done when a reset has replaced the world, or the process is to end
-	end      context.CancelFunc
+	ctx      context.Context               // done when the world, or the process, is to end
+	cancel   context.CancelFunc            // ends ctx; see end
 }
 
+// newWorld returns a world with the pets of a seed. It ends when ctx is done.
 func newWorld(ctx context.Context, seed *store) *world {
-	ctx, end := context.WithCancel(ctx)
-	return &world{pets: seed.clone(), journal: newJournal(), ctx: ctx, end: end}
+	ctx, cancel := context.WithCancel(ctx)
+	return &world{pets: seed.clone(), journal: newJournal(), ctx: ctx, cancel: cancel}
+}
+
+// end ends the standing fault and all waits, when another world has replaced this one.
+func (w *world) end() {
+	w.setStanding(nil)
+	w.cancel()
 }
 
 // setStanding replaces the standing fault, and releases the requests that the
@@ -63,25 +70,28 @@ type Pet struct {
 // parsePet returns the pet that an object describes, if o.err is nil. It leaves
 // the unknown members in the object.
 func parsePet(o *object) NewPet {
-	p := NewPet{
+	return NewPet{
 		Name:       o.text("name"),
 		CategoryID: o.integer("categoryId", math.MinInt64, math.MaxInt64),
+		Status:     o.choice("status", petStatuses),
 	}
-	if o.members["status"] != nil {
-		p.Status = o.choice("status", petStatuses)
-	}
-	return p
 }
 
 // encodeJSON returns v as JSON, with <, > and & as they are.
 func encodeJSON(v any) []byte {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	writeJSON(&b, v)
+	return b.Bytes()
+}
+
+// writeJSON writes what encodeJSON returns.
+func writeJSON(b *bytes.Buffer, v any) {
+	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		panic(err) // a bug: each v can be encoded
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	b.Truncate(b.Len() - len("\n"))
 }
 
 // storedPet is a pet in the store. It must not be modified. A pet is read more
@@ -126,16 +136,20 @@ func (s *store) clone() *store {
 func (s *store) add(p NewPet) (*storedPet, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.put(0, p)
+	added, err := s.put(0, p)
+	if err != nil {
+		return nil, newError(507, err.Error())
+	}
+	return added, nil
 }
 
-// put adds a pet under an id that is free, or under the next one if the id is 0. If
-// there is no next id, or the store is full, it returns an Error with the status 507.
-// The caller holds mu, or is the only user of the store.
+// put adds a pet under an id that is free, or under the next one if the id is 0. It
+// returns an error if there is no next id, or the store is full. The caller holds mu, or
+// is the only user of the store.
 func (s *store) put(id int64, p NewPet) (*storedPet, error) {
 	if id == 0 {
 		if s.lastID == math.MaxInt64 {
-			return nil, newError(507, fmt.Sprintf("there is no id after %d", s.lastID))
+			return nil, fmt.Errorf("there is no id after %d", s.lastID)
 		}
 		id = s.lastID + 1
 	}
@@ -143,7 +157,7 @@ func (s *store) put(id int64, p NewPet) (*storedPet, error) {
 	added := &storedPet{id: id, json: bytes.Clone(encodeJSON(Pet{ID: id, NewPet: p}))}
 	size := s.size + int64(len(added.json)) + petCost
 	if size > maxStoreSize {
-		return nil, newError(507, fmt.Sprintf("the store is full; its limit is %d bytes", maxStoreSize))
+		return nil, fmt.Errorf("the store is full; its limit is %d bytes", maxStoreSize)
 	}
 	s.pets[id] = added
 	s.ordered[""] = append(s.ordered[""], added)
@@ -221,34 +235,36 @@ func (s *store) putSeed(pet []byte) error {
 		owner := slices.IndexFunc(s.ordered[""], func(other *storedPet) bool { return other.id == id }) + 1
 		return badRequest(codeInvalidBody, fmt.Sprintf("id %d is taken by pet %d of the seed", id, owner))
 	}
-	_, err = s.put(id, p)
-	return err
+	if _, err := s.put(id, p); err != nil {
+		return badRequest(codeInvalidBody, err.Error())
+	}
+	return nil
 }
 
 // sentRequest is a request in the journal, as a client has sent it, and the fault that
-// was applied to it. It must not be modified. Here and in entry, bytes that are not
-// UTF-8 become U+FFFD in JSON. What the members mean is in api/openapi.json.
+// was applied to it. Here and in entry, bytes that are not UTF-8 become U+FFFD in JSON.
+// What the members mean is in api/openapi.json.
 type sentRequest struct {
-	Time      timestamp        `json:"time"`
-	Method    string           `json:"method"`
-	URL       string           `json:"url"`
-	Operation string           `json:"operation,omitempty"`
-	Headers   headers          `json:"headers"` // with Host and Transfer-Encoding
-	Body      string           `json:"body"`
-	Fault     *faultParameters `json:"fault,omitempty"` // nil for none
+	Time      timestamp `json:"time"` // of its arrival
+	Method    string    `json:"method"`
+	URL       string    `json:"url"`
+	Operation string    `json:"operation,omitempty"`
+	Headers   headers   `json:"headers"` // with Host and Transfer-Encoding, and without the key
+	Body      string    `json:"body"`
+	Fault     *fault    `json:"fault,omitempty"` // nil for none
 }
 
 // waitingRequest is a request that has not been recorded yet.
 type waitingRequest struct {
-	*sentRequest
+	sentRequest
 	Seconds float64 `json:"seconds"`
 }
 
-// entry is a request that has been recorded, and its answer.
+// entry is a request, and what became of it.
 type entry struct {
 	ID int64 `json:"id"` // in the order of recording
-	*sentRequest
-	Status        int      `json:"status"`
+	sentRequest
+	Status        int      `json:"status"` // 0 if no answer was sent
 	Seconds       float64  `json:"seconds"`
 	AnswerHeaders headers  `json:"answerHeaders,omitempty"` // without most headers that net/http adds
 	Answer        string   `json:"answer"`                  // up to maxAnswer bytes
@@ -317,79 +333,96 @@ type journalMeta struct {
 	Since time.Time `json:"since"` // to the nanosecond, so that clients can tell clears apart
 }
 
-// journal holds the last requests, and those that wait to be recorded. It is safe
-// for concurrent use.
+// journal holds the last requests that were recorded, and those that wait, which have
+// begun and have not been recorded yet. It is safe for concurrent use.
 type journal struct {
 	mu sync.Mutex // guards the fields below
 
-	entries []entry     // in the order of recording, which is that of their ids
-	size    int         // of all entries
-	meta    journalMeta // what readers get beside the entries
-	clears  int         // how often the journal was cleared
-	// waiting has the requests that a fault makes wait, or has made wait, until they
-	// are recorded. The values are the standing faults that hold them, or nil.
-	waiting map[*sentRequest]*standingFault
-	changed chan struct{} // closed at the next add or clear; nil until somebody waits for that
+	waiting map[*entry]*standingFault // the fault of each; nil for another one, or none
+	entries []*entry                  // in the order of recording, which is that of their ids
+	size    int                       // of all entries
+	meta    journalMeta               // what readers get beside the entries
+	clears  int                       // how often the journal was cleared
+	changed chan struct{}             // closed at the next end or clear; nil until somebody waits for that
 }
 
 func newJournal() *journal {
-	j := &journal{waiting: map[*sentRequest]*standingFault{}}
+	j := &journal{waiting: map[*entry]*standingFault{}}
 	j.clear()
 	return j
 }
 
-// addWaiting lists a request as waiting, until it is added. A nil fault is one of
-// Prefer.
-func (j *journal) addWaiting(r *sentRequest, f *standingFault) {
+// begin lists a request as waiting, until end records it. In between, only update may
+// change its sentRequest, as others may be reading it.
+func (j *journal) begin(e *entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.waiting[r] = f
+	j.waiting[e] = nil
 }
 
-// held returns the number of waiting requests that this standing fault holds.
-func (j *journal) held(f *standingFault) (n int64) {
+// update adds what was not known of a waiting request when it began.
+func (j *journal) update(e *entry, body []byte, f fault, standing *standingFault) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, holder := range j.waiting {
-		if holder == f {
-			n++
-		}
+	if _, isWaiting := j.waiting[e]; !isWaiting {
+		return
 	}
-	return n
+	j.waiting[e] = standing
+	e.Body = string(body)
+	if f != (fault{}) {
+		applied := f // a copy, as a pointer to f would put each f on the heap
+		e.Fault = &applied
+	}
 }
 
-// add appends an entry, and drops the oldest entries beyond the bounds.
-func (j *journal) add(e entry) {
-	e.size = e.estimate()
+// end records a waiting request, and drops the oldest entries beyond the bounds. The
+// entry must not be modified any more. For a request that is not waiting, end does
+// nothing.
+func (j *journal) end(e *entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.waiting, e.sentRequest)
+	if _, isWaiting := j.waiting[e]; !isWaiting {
+		return
+	}
+	delete(j.waiting, e)
 	j.meta.Total++
-	e.ID = j.meta.Total
+	e.ID, e.Seconds, e.size = j.meta.Total, secondsSince(e.Time.Time), e.estimate()
 	j.entries = append(j.entries, e)
 	j.size += e.size
 	for len(j.entries) > maxEntries || j.size > maxJournalSize {
 		j.size -= j.entries[0].size
-		j.entries[0] = entry{} // so that what it refers to can be collected
+		j.entries[0] = nil // so that it can be collected
 		j.entries = j.entries[1:]
 		j.meta.First++
 	}
 	j.wake()
 }
 
+// held returns the number of waiting requests that have this standing fault.
+func (j *journal) held(f *standingFault) (n int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, standing := range j.waiting {
+		if standing == f {
+			n++
+		}
+	}
+	return n
+}
+
 // read returns the entries whose ids are above after, and the requests that wait. Both
 // lists are in the order in which the requests arrived. This is not the order of ids: a
 // request whose client has given up may be recorded after its own retry.
-func (j *journal) read(after int64) (entries []entry, waiting []waitingRequest, meta journalMeta) {
+func (j *journal) read(after int64) (entries []*entry, waiting []waitingRequest, meta journalMeta) {
 	j.mu.Lock()
 	first := sort.Search(len(j.entries), func(i int) bool { return j.entries[i].ID > after })
 	entries = slices.Clone(j.entries[first:])
-	for r := range j.waiting {
-		waiting = append(waiting, waitingRequest{r, secondsSince(r.Time.Time)})
+	for e := range j.waiting {
+		waiting = append(waiting, waitingRequest{e.sentRequest, secondsSince(e.Time.Time)})
 	}
 	meta = j.meta
 	j.mu.Unlock()
-	slices.SortStableFunc(entries, func(a, b entry) int { return a.Time.Compare(b.Time.Time) })
+	slices.SortStableFunc(entries, func(a, b *entry) int { return a.Time.Compare(b.Time.Time) })
 	slices.SortFunc(waiting, func(a, b waitingRequest) int { return a.Time.Compare(b.Time.Time) })
 	return entries, waiting, meta
 }
@@ -404,13 +437,21 @@ func (j *journal) clear() {
 	j.wake()
 }
 
-// wait waits until total requests have been recorded and no more than maxWaiting wait.
-// It also returns when the journal is cleared, or ctx is done.
+// wait waits until total requests have been recorded, and no more than maxWaiting of the
+// requests that wait now. It also returns when the journal is cleared, or ctx is done.
 func (j *journal) wait(ctx context.Context, total, maxWaiting int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	clears := j.clears
-	for j.meta.Total < total || int64(len(j.waiting)) > maxWaiting {
+	unrecorded := maps.Clone(j.waiting) // of the requests that wait now
+	for j.clears == clears && ctx.Err() == nil {
+		maps.DeleteFunc(unrecorded, func(e *entry, _ *standingFault) bool {
+			_, isWaiting := j.waiting[e]
+			return !isWaiting
+		})
+		if j.meta.Total >= total && int64(len(unrecorded)) <= maxWaiting {
+			return
+		}
 		if j.changed == nil {
 			j.changed = make(chan struct{})
 		}
@@ -421,9 +462,6 @@ func (j *journal) wait(ctx context.Context, total, maxWaiting int64) {
 		case <-ctx.Done():
 		}
 		j.mu.Lock()
-		if j.clears != clears || ctx.Err() != nil {
-			return
-		}
 	}
 }
 

@@ -303,7 +303,7 @@ func TestSchemas(t *testing.T) {
 		check("delay=0")
 		check("delay=0", "Authorization: Bearer wrong")
 		// These make the fault and the journal have all members.
-		const fault = "code=503&delay=0&answer-delay=0&retry-after=1"
+		const fault = "code=503&delay=0&answer-delay=0&retry-after=1&error-code=x"
 		const standing = fault + "&operation=createPet&skip=1&times=2"
 		send(t, s, "POST /__admin/reset", "["+rex+"]")
 		send(t, s, "PUT /__admin/fault?"+standing, "")
@@ -315,7 +315,7 @@ func TestSchemas(t *testing.T) {
 		}
 		defer conn.Close()
 		fmt.Fprintf(conn, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: code=stall\r\n\r\n", key)
-		conn.Read(make([]byte, 1)) // it is waiting by then
+		conn.Read(make([]byte, 1)) // it has a fault by then
 		check(standing)
 	}
 	for member, isThere := range seen {

@@ -220,7 +220,7 @@ function requestOf({ method, url, headers, body }) {
     headers: given.map(withKey),
     body: body ? new TextEncoder().encode(body) : null, // a text would be given a type
     cache: "no-store",
-    credentials: "omit", // so that the connections are not those that the page reads with
+    credentials: "omit",
   });
 }
 
@@ -376,11 +376,8 @@ function labelOf(fault) {
   return [...waits, code !== "ok" && label].filter(Boolean).join(", ") || "as usual";
 }
 
-// queryOf returns the query that sets a fault. A list takes no times.
+// queryOf returns the query that sets a fault.
 function queryOf({ matched, applied, held, ...parameters }) {
-  if (parameters.code?.includes(",")) {
-    delete parameters.times;
-  }
   return decodeURIComponent(new URLSearchParams(parameters));
 }
 
@@ -524,19 +521,20 @@ function drawSign(isAnswering) {
 }
 
 // drawRequests draws the rows of new requests, and of those that wait. A request that
-// waited has no id, but it keeps its row.
+// waited has no id, and may have had no body, but it keeps its row.
 function drawRequests({ requests, waiting }) {
   const waited = rows.filter(({ request }) => isWaiting(request));
+  const known = ({ body, fault }) => JSON.stringify([body, fault]);
   for (const request of [...requests, ...waiting]) {
-    const { time, method, url, headers, body, seconds } = request;
-    const identity = JSON.stringify([time, method, url, headers, body]);
+    const { time, method, url, headers, seconds } = request;
+    const identity = JSON.stringify([time, method, url, headers]);
     const i = waited.findIndex((row) => row.identity === identity);
     if (i < 0) {
       addRow(request, identity);
       continue;
     }
     const [row] = waited.splice(i, 1);
-    if (isWaiting(request)) {
+    if (isWaiting(request) && known(request) === known(row.request)) {
       row.seconds.textContent = inSeconds(seconds);
       continue;
     }
