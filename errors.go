@@ -325,11 +325,9 @@ const (
 	dateAfter     = "date:"          // begins a RetryAfter that is to be a date
 )
 
-// parameter is a parameter of a fault.
-type parameter struct{ name, value string }
-
-func (f fault) parameters() []parameter {
-	return []parameter{
+// parameters returns the names of the parameters, each with its value.
+func (f fault) parameters() [][2]string {
+	return [][2]string{
 		{"code", f.Code},
 		{"delay", f.Delay},
 		{"answer-delay", f.AnswerDelay},
@@ -343,8 +341,8 @@ func (f fault) parameters() []parameter {
 func (f fault) String() string {
 	var list []string
 	for _, p := range f.parameters() {
-		if p.value != "" {
-			list = append(list, p.name+"="+p.value)
+		if name, value := p[0], p[1]; value != "" {
+			list = append(list, name+"="+value)
 		}
 	}
 	return strings.Join(list, ", ")
@@ -353,7 +351,7 @@ func (f fault) String() string {
 // faultParameters are the names of the parameters.
 var faultParameters = func() (names []string) {
 	for _, p := range (fault{}).parameters() {
-		names = append(names, p.name)
+		names = append(names, p[0])
 	}
 	return names
 }()
@@ -397,8 +395,8 @@ func parsePrefer(lines []string) (f fault, ignored []string, err error) {
 		}
 	}
 	f, codes := parseFault(given)
-	for _, code := range codes { // at most one
-		f = f.with(code)
+	if len(codes) > 0 { // there is no second, as a comma would begin another preference
+		f = f.with(codes[0])
 	}
 	return f, unknownNames(given.Values, faultParameters), given.err
 }

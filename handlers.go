@@ -300,7 +300,7 @@ type answer struct {
 	header      header // besides those that all answers of the route have
 	contentType string // empty if there is no body
 	body        []byte // must not be modified
-	retryAfter  string // of a simulated Error: see fault; the header is made when it is written
+	retryAfter  string // the parameter of a fault, of which the header is made when it is sent
 	problem     string // the message of an Error, or that the client left
 	isGateway   bool   // whether it is that of a gateway, without the headers of the route
 }
@@ -563,7 +563,8 @@ func (x *exchange) writeHeader(a answer, d delivery) {
 }
 
 // sendPieces sends all pieces of the body but the last, which it returns. If the client
-// leaves, no more is sent: it may still be reading, and take the rest as on time.
+// leaves, it says so in a, and changes d so that no more is sent: the client may still be
+// reading, and take the rest as on time.
 func (x *exchange) sendPieces(a *answer, d *delivery) (last []byte) {
 	last = a.body
 	for left := d.pieces; left > 1; left-- {

@@ -70,8 +70,8 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	if err := validateKey(key); err != nil {
 		return err
 	}
-	if err := checkServeMux(); err != nil {
-		return err
+	if strings.Contains(getenv("GODEBUG"), "httpmuxgo121=1") {
+		return errors.New("with httpmuxgo121=1 in GODEBUG, net/http would find no path; remove it")
 	}
 	limitMemory(getenv)
 	seed, err := readSeedFile(opts.seed)
@@ -120,18 +120,6 @@ func printVersion(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s (build %s, %s)\n", version, build, runtime.Version())
 	return err
-}
-
-// checkServeMux returns an error if http.ServeMux does not know the patterns of routes.
-// The environment can ask for that, and every path would be a 404.
-func checkServeMux() error {
-	mux := http.NewServeMux()
-	mux.Handle("GET /", http.NotFoundHandler())
-	r := &http.Request{Method: "GET", URL: &url.URL{Path: "/"}}
-	if _, pattern := mux.Handler(r); pattern == "" {
-		return errors.New("with httpmuxgo121=1 in GODEBUG, no path can be found; remove it")
-	}
-	return nil
 }
 
 // limitMemory sets when garbage is collected, unless the environment does. To collect

@@ -690,14 +690,15 @@ function filter() {
     shown.length < rows.length && `${shown.length} found`,
   ];
   setText(page.count, counts.filter((one) => one !== false).join(", "));
-  setTabStop(shown.includes(tabStop) ? tabStop : shown.at(-1));
+  setTabStop(shown.includes(chosen) ? chosen : shown.at(-1));
 }
 
 function shownRows() {
   return rows.filter((row) => !row.hidden);
 }
 
-let tabStop; // the row that Tab leads to; the arrow keys lead on from it
+let chosen; // the row that had the focus last
+let tabStop; // the row that Tab leads to, from which the arrow keys lead on: the chosen one, or the newest
 
 function setTabStop(row) {
   tabStop?.firstChild.setAttribute("tabindex", -1);
@@ -730,7 +731,6 @@ page.rows.addEventListener("click", (event) => {
   }
   row.open = !row.open;
   page.list.scrollTop += summary.getBoundingClientRect().top - top;
-  setTabStop(row);
 });
 
 page.rows.addEventListener("keydown", (event) => {
@@ -740,9 +740,13 @@ page.rows.addEventListener("keydown", (event) => {
   const row = i < 0 ? undefined : shown[targets[event.key]];
   if (row) {
     event.preventDefault();
-    setTabStop(row);
     row.firstChild.focus();
   }
+});
+
+page.rows.addEventListener("focusin", (event) => {
+  chosen = event.target.closest("details");
+  setTabStop(chosen);
 });
 
 page.faults.addEventListener("submit", (event) => {

@@ -408,10 +408,13 @@ func testList(p *page) {
 	p.see("#notice", "201")
 	p.equal(isAtEnd, true)
 
-	// Tab leads to one row, and the arrow keys to the others.
+	// Tab leads to the newest row, and the arrow keys to the others.
 	p.send("POST /__admin/reset", "")
 	p.see("#start", empty)
-	send(1, 3)
+	send(1, 1)
+	p.see("#count", "1")
+	send(2, 3)
+	p.see("#count", "3")
 	p.eval("$('#clear').focus()")
 	for _, tt := range []struct {
 		key  string
