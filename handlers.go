@@ -4,7 +4,6 @@ package main
 // routing, the steps of respond, and the operations in the order of the routes.
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -832,8 +831,8 @@ func clearFault(x *exchange) (answer, error) {
 	return answer{status: 204}, nil
 }
 
-// showJournal answers with the requests in the journal whose ids are above the
-// parameter after, and with the requests that wait, one request a line.
+// showJournal answers with the journal, once it has as many requests as asked for, or
+// few enough of them wait.
 func showJournal(x *exchange) (answer, error) {
 	after := x.query.integer("after", 0, math.MaxInt64, 0)
 	total := x.query.integer("total", 0, math.MaxInt64, 0)
@@ -846,32 +845,7 @@ func showJournal(x *exchange) (answer, error) {
 	defer context.AfterFunc(x.world.ctx, cancel)()
 	x.world.journal.wait(ctx, total, maxWaiting)
 
-	entries, waiting, meta := x.world.journal.read(after)
-	size := 0
-	for _, e := range entries {
-		size += e.size
-	}
-	var b bytes.Buffer
-	b.Grow(size) // as a large buffer that grows takes up to three times its size
-	b.WriteString(`{"requests":`)
-	writeLines(&b, entries)
-	b.WriteString(`,"waiting":`)
-	writeLines(&b, waiting)
-	b.WriteString(`,"meta":`)
-	writeJSON(&b, meta)
-	b.WriteString("}\n")
-	return answer{status: 200, contentType: "application/json", body: b.Bytes()}, nil
-}
-
-// writeLines writes a JSON array with one element a line. An empty one is [].
-func writeLines[T any](b *bytes.Buffer, list []T) {
-	before, end := "[\n", "[]"
-	for _, v := range list {
-		b.WriteString(before)
-		writeJSON(b, v)
-		before, end = ",\n", "\n]"
-	}
-	b.WriteString(end)
+	return answer{status: 200, contentType: "application/json", body: x.world.journal.encode(after)}, nil
 }
 
 func clearJournal(x *exchange) (answer, error) {

@@ -336,6 +336,8 @@ type journalMeta struct {
 // journal holds the last requests that were recorded, and those that wait, which have
 // begun and have not been recorded yet. It is safe for concurrent use.
 type journal struct {
+	encoding sync.Mutex // held by the one reader that encodes the journal, which takes much memory
+
 	mu sync.Mutex // guards the fields below
 
 	waiting map[*entry]*standingFault // the fault of each; nil for another one, or none
@@ -408,6 +410,38 @@ func (j *journal) held(f *standingFault) (n int64) {
 		}
 	}
 	return n
+}
+
+// encode returns the journal as JSON, with one request a line: what read returns.
+func (j *journal) encode(after int64) []byte {
+	j.encoding.Lock()
+	defer j.encoding.Unlock()
+	entries, waiting, meta := j.read(after)
+	size := 0
+	for _, e := range entries {
+		size += e.size
+	}
+	var b bytes.Buffer
+	b.Grow(size) // as a large buffer that grows takes up to three times its size
+	b.WriteString(`{"requests":`)
+	writeLines(&b, entries)
+	b.WriteString(`,"waiting":`)
+	writeLines(&b, waiting)
+	b.WriteString(`,"meta":`)
+	writeJSON(&b, meta)
+	b.WriteString("}\n")
+	return b.Bytes()
+}
+
+// writeLines writes a JSON array with one element a line. An empty one is [].
+func writeLines[T any](b *bytes.Buffer, list []T) {
+	before, end := "[\n", "[]"
+	for _, v := range list {
+		b.WriteString(before)
+		writeJSON(b, v)
+		before, end = ",\n", "\n]"
+	}
+	b.WriteString(end)
 }
 
 // read returns the entries whose ids are above after, and the requests that wait. Both
