@@ -25,7 +25,7 @@ import (
 // Error is the body of a response that reports a failure (contract, sections 2 and
 // 7).
 type Error struct {
-	Code    string `json:"code"`    // one of the constants below, or made by newError
+	Code    string `json:"code"`    // one of the constants below, made by newError, or given by a fault
 	Message string `json:"message"` // for people
 	Status  int    `json:"status"`  // the HTTP status of the response
 
@@ -203,7 +203,7 @@ func (a *arguments) errorCode() string {
 	if a.Has(name) && !errorCodes.MatchString(text) {
 		a.fail(invalidParameter(name, text, "1 to 100 of the characters a-z, A-Z, 0-9, _, - and ."))
 	}
-	return strings.Clone(text)
+	return strings.Clone(text) // or the journal would keep the whole query in memory
 }
 
 var errorCodes = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,100}$`)
@@ -314,7 +314,7 @@ type fault struct {
 	RetryAfter  string `json:"retry-after,omitempty"`
 	ErrorCode   string `json:"error-code,omitempty"`
 
-	code        *faultCode // nil without a code, or for a list
+	code        *faultCode // of a single request, see with; nil without a code
 	delay       time.Duration
 	answerDelay time.Duration
 }
@@ -557,7 +557,7 @@ func findCode(name string) (*faultCode, error) {
 	if err != nil { // its message does not name the words
 		return nil, invalidParameter("code", name, "a status from 400 to 599, "+orList(words))
 	}
-	// This name is not a part of the request, which would stay in memory with it.
+	// The journal would keep the whole query in memory with the given name.
 	return &faultCode{name: strconv.FormatInt(status, 10), status: int(status), instead: true, change: simulate}, nil
 }
 

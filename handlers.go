@@ -91,7 +91,7 @@ type route struct {
 	operation  string      // the name of the operation in api/openapi.json, if it has one
 	parameters []string    // of the query
 	beyond     []string    // those of them that the contract does not have
-	takesBody  bool        // under /__admin: whether a request may have a body
+	takesBody  bool        // whether a request under /__admin may have a body
 	headers    http.Header // of all answers but that of a gateway
 	perform    func(*exchange) (answer, error)
 }
@@ -156,13 +156,13 @@ var pageHeaders = http.Header{
 	"X-Content-Type-Options":     {"nosniff"},
 }
 
-// ServeHTTP answers a preflight, and lets respond answer any other request.
+// ServeHTTP answers OPTIONS, and finds the route of any other request.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.isUsed.Store(true)
 	allowOrigins(w.Header(), r)
-	if isBrowser := strings.HasPrefix(r.UserAgent(), "Mozilla/") || r.Header["Origin"] != nil; isBrowser {
-		// On a connection that it has used before, a browser would send a request again if
-		// there is no answer, even a POST, and show nothing of that.
+	if strings.HasPrefix(r.UserAgent(), "Mozilla/") || r.Header.Get("Origin") != "" { // a browser
+		// On a connection that it has used before, it would send a request again if there is
+		// no answer, even a POST, and show nothing of that.
 		w.Header().Set("Connection", "close")
 	}
 	switch {
@@ -189,11 +189,11 @@ func isClean(u *url.URL) bool {
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p
 }
 
-// respond answers a request, and puts it into the journal. All pieces of the answer but
-// the last are sent before the request is recorded, and the last one after it. So the
-// journal shows how the request ended, and a client that has its whole answer finds its
-// request there. This is the middleware of all operations: makeAnswer requires the key,
-// and makes an Error of what fails.
+// respond answers a request, and puts it into the journal. It sends all pieces of the
+// answer but the last, records the request, and then sends the last piece. So the journal
+// shows how the request ended, and a client that has its whole answer finds its request
+// there. This is the middleware of all operations: makeAnswer requires the key, if
+// policyOf says so, and makes an Error of what fails.
 func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 	x := s.newExchange(w, r, rt)
 	if x.isRecorded {
@@ -246,8 +246,8 @@ func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route)
 	return x
 }
 
-// sentHeaders returns the headers of a request with those that net/http keeps elsewhere,
-// and without the key.
+// sentHeaders returns the headers of a request with Host and Transfer-Encoding, which
+// net/http keeps elsewhere, and with *** in place of the key in Authorization.
 func sentHeaders(r *http.Request, key string) headers {
 	h := maps.Clone(r.Header)
 	if given := h["Authorization"]; given != nil {
@@ -267,7 +267,7 @@ type policy struct {
 	needsKey   bool
 	takesFault bool
 	isRecorded bool
-	isControl  bool // whether what it does not take is refused, and what it may change is logged
+	isControl  bool // so unknown parameters are refused, and all but GET and HEAD are logged
 }
 
 // policyOf returns the policy for a request. Observers, such as the page, and requests
@@ -297,7 +297,7 @@ const misplacedAdmin = "/v1/__admin"
 type answer struct {
 	status      int
 	header      header // besides those that all answers of the route have
-	contentType string // empty if there is no body
+	contentType string // empty without a body
 	body        []byte // must not be modified
 	retryAfter  string // the parameter of a fault, of which the header is made when it is sent
 	problem     string // the message of an Error, or that the client left
@@ -396,7 +396,7 @@ func (x *exchange) receive() error {
 	return nil
 }
 
-// readBody reads the body of the request. It must be called before any answer: if
+// readBody reads the body of the request. It must be called before an answer is sent: if
 // net/http closes a connection on which a part of a body is left, the answer may be lost
 // in a reset. It must also be called before any wait, as net/http does not notice that a
 // client has left until the body has been read.
@@ -436,10 +436,9 @@ func (x *exchange) failure(err error) answer {
 	return errorAnswer(e)
 }
 
-// wait waits for d, and reports whether the client is still there. It returns early if
-// the fault, the world or the process ends, or the client leaves. A client has left once
-// net/http notices that it has closed the connection or its sending half, or that a write
-// has failed.
+// wait waits for d, or until the fault, the world or the process ends, or the client
+// leaves. It reports false if the client has left: once net/http notices that it has closed
+// the connection or its sending half, or that a write has failed.
 func (x *exchange) wait(d time.Duration) bool {
 	if d == 0 {
 		return true
@@ -551,9 +550,10 @@ func (x *exchange) writeHeader(a answer, d delivery) {
 	if value := retryAfterNow(a.retryAfter); value != "" {
 		h.Set("Retry-After", value)
 	}
-	if a.contentType != "" {
+	if len(a.body) > 0 {
 		h.Set("Content-Type", a.contentType)
-		// Without it, net/http would send a body over 2 KiB in chunks.
+		// Without it, net/http would send a body over 2 KiB in chunks, and not notice that a
+		// body is cut short.
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	if d.isSent() {
@@ -562,8 +562,8 @@ func (x *exchange) writeHeader(a answer, d delivery) {
 }
 
 // sendPieces sends all pieces of the body but the last, which it returns. If the client
-// leaves, it says so in a, and changes d so that no more is sent: the client may still be
-// reading, and take the rest as on time.
+// leaves, a says so, and d ends the answer here: a client that has closed its sending half
+// may still be reading, and would take the rest as on time.
 func (x *exchange) sendPieces(a *answer, d *delivery) (last []byte) {
 	last = a.body
 	for left := d.pieces; left > 1; left-- {

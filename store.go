@@ -241,16 +241,16 @@ func (s *store) putSeed(pet []byte) error {
 	return nil
 }
 
-// sentRequest is a request in the journal, as a client has sent it, and the fault that
-// was applied to it. Here and in entry, bytes that are not UTF-8 become U+FFFD in JSON.
+// sentRequest is what the journal has of a request that a client has sent, and the fault
+// that was applied to it. Here and in entry, bytes that are not UTF-8 become U+FFFD in JSON.
 // What the members mean is in api/openapi.json.
 type sentRequest struct {
 	Time      timestamp `json:"time"` // of its arrival
 	Method    string    `json:"method"`
 	URL       string    `json:"url"`
 	Operation string    `json:"operation,omitempty"`
-	Headers   headers   `json:"headers"` // with Host and Transfer-Encoding, and without the key
-	Body      string    `json:"body"`
+	Headers   headers   `json:"headers"`         // see sentHeaders
+	Body      string    `json:"body"`            // empty if it could not be read
 	Fault     *fault    `json:"fault,omitempty"` // nil for none
 }
 
@@ -264,7 +264,7 @@ type waitingRequest struct {
 type entry struct {
 	ID int64 `json:"id"` // in the order of recording
 	sentRequest
-	Status        int      `json:"status"` // 0 if no answer was sent
+	Status        int      `json:"status"` // 0 for no answer
 	Seconds       float64  `json:"seconds"`
 	AnswerHeaders headers  `json:"answerHeaders,omitempty"` // without most headers that net/http adds
 	Answer        string   `json:"answer"`                  // up to maxAnswer bytes
@@ -329,7 +329,7 @@ func (h headers) MarshalJSON() ([]byte, error) {
 // journalMeta says what a journal counts.
 type journalMeta struct {
 	Total int64     `json:"total"`
-	First int64     `json:"first"` // the smallest id that is kept, or 1
+	First int64     `json:"first"` // the smallest id that is kept, or the next id
 	Since time.Time `json:"since"` // to the nanosecond, so that clients can tell clears apart
 }
 
@@ -340,7 +340,7 @@ type journal struct {
 
 	mu sync.Mutex // guards the fields below
 
-	waiting map[*entry]*standingFault // the fault of each; nil for another one, or none
+	waiting map[*entry]*standingFault // each with its fault, or nil if that is not a standing one
 	entries []*entry                  // in the order of recording, which is that of their ids
 	size    int                       // of all entries
 	meta    journalMeta               // what readers get beside the entries
@@ -471,8 +471,9 @@ func (j *journal) clear() {
 	j.wake()
 }
 
-// wait waits until total requests have been recorded, and no more than maxWaiting of the
-// requests that wait now. It also returns when the journal is cleared, or ctx is done.
+// wait waits until total requests have been recorded, and until of the requests that wait
+// now, no more than maxWaiting still do. It also returns when the journal is cleared, or
+// ctx is done.
 func (j *journal) wait(ctx context.Context, total, maxWaiting int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
