@@ -228,7 +228,7 @@ func TestOperations(t *testing.T) {
 				own += `,"` + p.Name + `"`
 			}
 			_, answer := send(t, s, op.request+query+p.Name+"=x", "")
-			contains(t, "the message for "+p.Name, commas.Replace(answer), strings.Join(d.words(p.Schema), ", "))
+			contains(t, "the message for "+p.Name, commas.Replace(answer), strings.Join(d.words(p.Schema), ", ")+`"`)
 			if p.Name == "code" {
 				query = "?code=503&" // which the other parameters need
 			}
@@ -317,6 +317,13 @@ func TestSchemas(t *testing.T) {
 		fmt.Fprintf(conn, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: code=stall\r\n\r\n", key)
 		conn.Read(make([]byte, 1)) // it has a fault by then
 		check(standing)
+	}
+	for _, op := range d.operations {
+		for _, p := range op.Parameters {
+			if _, isMember := seen["Fault."+p.Name]; op.OperationID == "setFault" && !isMember {
+				t.Errorf("Fault lacks the parameter %s", p.Name)
+			}
+		}
 	}
 	for member, isThere := range seen {
 		if !isThere {
