@@ -566,21 +566,20 @@ func (x *exchange) writeHeader(a answer, d delivery) {
 // may still be reading, and would take the rest as on time.
 func (x *exchange) sendPieces(a *answer, d *delivery) (last []byte) {
 	last = a.body
-	for left := d.pieces; left > 1; left-- {
-		piece := last[:len(last)/left]
+	for n := d.pieces; n > 1; n-- {
+		piece := last[:len(last)/n]
 		last = last[len(piece):]
 		if d.isSent() {
 			x.w.Write(piece)
 			http.NewResponseController(x.w).Flush()
 		}
-		if x.wait(d.pause) {
-			continue
+		if !x.wait(d.pause) {
+			a.problem = leftBefore
+			if d.isSent() {
+				a.problem, d.ending = leftDuring, cutShort
+			}
+			break
 		}
-		a.problem = leftBefore
-		if d.isSent() {
-			a.problem, d.ending = leftDuring, cutShort
-		}
-		break
 	}
 	return last
 }
