@@ -839,6 +839,10 @@ func TestPieces(t *testing.T) {
 		equal(t, "what comes at once of a "+code, string(got), half("[]\n"))
 		_, waiting, _ := s.readJournal(t, "")
 		equal(t, "the number of requests that wait", len(waiting), 1)
+		c.CloseWrite() // which counts as leaving
+		rest, err := io.ReadAll(resp.Body)
+		equal(t, "the rest of a "+code, string(rest), "")
+		equal(t, "the error of the connection", err, io.ErrUnexpectedEOF)
 		s.reset(t, "")
 	}
 }
@@ -852,6 +856,28 @@ type pieceRecorder struct {
 func (w *pieceRecorder) Flush() {
 	sent := len(strings.Join(w.pieces, ""))
 	w.pieces = append(w.pieces, w.Body.String()[sent:])
+}
+
+// When an answer is written, its request has been recorded.
+func TestRecordedFirst(t *testing.T) {
+	s := start(t)
+	w := writer{httptest.NewRecorder(), func() {
+		entries, _, _ := s.readJournal(t, "")
+		equal(t, "the number of recorded requests", len(entries), 1)
+	}}
+	s.service.ServeHTTP(w, newRequest("GET", "/v1/pets", ""))
+	equal(t, "what is sent", w.Body.String(), "[]\n")
+}
+
+// writer calls a function before it writes.
+type writer struct {
+	*httptest.ResponseRecorder
+	before func()
+}
+
+func (w writer) Write(p []byte) (int, error) {
+	w.before()
+	return w.ResponseRecorder.Write(p)
 }
 
 // On a connection that it has used before, a browser would repeat a request that gets no
@@ -919,7 +945,8 @@ func TestWaitEnds(t *testing.T) {
 				continue // which end the standing fault only
 			}
 			t.Run(tt.fault+"/"+tt.prefer+"/"+end, func(t *testing.T) {
-				s := startWith(t, longWaits, newRex)
+				s := startWith(t, longWaits)
+				s.reset(t, array(newRex)) // a stop ends the waits of this world, too
 				if tt.fault != "" {
 					s.setFault(t, tt.fault)
 				}
@@ -1357,7 +1384,9 @@ func TestJournalWaits(t *testing.T) {
 	// A request waits from its arrival.
 	slow := start(t)
 	c := slow.startRequest(t, "POST /v1/pets")
-	reader := slow.watch(t, "waiting=0")
+	slow.send(t, "GET /v1/pets", "", "Prefer: delay=30")
+	slow.waitWaiting(t, "GET /v1/pets listPets")
+	reader := slow.watch(t, "waiting=1")
 	c.write(newIda)
 	contains(t, "the journal", reader.wait().body, `"meta":{"total":1,`)
 
@@ -1425,7 +1454,7 @@ func TestJournalBounds(t *testing.T) {
 				tt.send(r)
 				s.service.ServeHTTP(httptest.NewRecorder(), r)
 			}
-			entries, _, meta := s.readJournal(t, "")
+			entries, _, meta := s.readJournal(t, fmt.Sprint("?total=", tt.n))
 			if len(entries) > tt.most || len(entries) == 0 {
 				t.Fatalf("got %d entries, want up to %d", len(entries), tt.most)
 			}
@@ -1545,6 +1574,15 @@ func TestInFlightAtReset(t *testing.T) {
 	s.wantJournal(t)
 	s.wantFault(t, `{"code":"418","matched":0,"applied":0,"held":0}`)
 	s.do(t, "GET /v1/pets", "", observer).want(t, 200, "[]")
+
+	// A reset whose body is late replaces the state of then.
+	reset := s.startRequest(t, "POST /__admin/reset")
+	s.reset(t, "")
+	held = s.send(t, "POST /v1/pets", newRex, "Prefer: delay=30")
+	s.waitWaiting(t, "POST /v1/pets createPet")
+	reset.write(fmt.Sprintf("%-*s", len(newIda), "[]"))
+	equal(t, "the status of the reset", reset.read().status, 204)
+	held.wait().want(t, 201, rex)
 }
 
 // Worlds with the same seed do not share the pets that are added to them. A request
@@ -1666,9 +1704,12 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// The base URL is one that clients on this machine can use.
+// The base URL is one that clients on this machine can use. Without -stdin, the end of
+// standard input stops nothing.
 func TestBaseURL(t *testing.T) {
-	s := startProcess(t, petstore(testKey, "-addr", ":0"))
+	cmd := petstore(testKey, "-addr", ":0")
+	cmd.Stdin = strings.NewReader("")
+	s := startProcess(t, cmd)
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 }
 
@@ -1771,8 +1812,8 @@ func TestClosedPipe(t *testing.T) {
 }
 
 // At a signal, the requests that a fault holds are answered, even if the signal comes
-// twice, as timeout(1) sends it. SIGINT works even if it was ignored at the start, as it
-// is after "&" in a script.
+// again, as timeout(1) sends two. SIGINT works even if it was ignored at the start, as it
+// is after "&" in a script. Before petstore listens, a signal ends it as any process.
 func TestSignals(t *testing.T) {
 	signal.Ignore(os.Interrupt)
 	defer signal.Reset(os.Interrupt)
@@ -1785,10 +1826,25 @@ func TestSignals(t *testing.T) {
 			s.waitWaiting(t, "GET /v1/pets listPets")
 			cmd.Process.Signal(sig)
 			held.wait().want(t, 200, "[]")
-			cmd.Process.Signal(sig)
-			wantExit(t, cmd, 0)
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			eventually(t, "the end of the process", func() bool {
+				cmd.Process.Signal(sig)
+				return len(ended) > 0
+			})
+			equal(t, "the error of the process", <-ended, nil)
 		})
 	}
+
+	cmd := petstore(testKey, "-seed", "/dev/stdin")
+	stdin, err := cmd.StdinPipe()
+	if err := errors.Join(err, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(stdin, strings.Repeat(" ", 1<<20)) // which has been read, but for what a pipe holds
+	cmd.Process.Signal(syscall.SIGTERM)
+	defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
+	equal(t, "the end of the process", fmt.Sprint(cmd.Wait()), "signal: terminated")
 }
 
 // A stop waits for the requests in flight, but not for long, and neither for connections
@@ -1892,12 +1948,11 @@ func Benchmark(b *testing.B) {
 
 // server is a running petstore.
 type server struct {
-	url     string         // without a slash at the end
-	key     string         // the API key that do and send use
-	log     *buffer        // standard error
-	service *service       // nil for a process
-	stdin   io.WriteCloser // of a process
-	stop    func()         // stops the service, and waits for its end
+	url     string   // without a slash at the end
+	key     string   // the API key that do and send use
+	log     *buffer  // standard error
+	service *service // nil for a process
+	stop    func()   // stops the service, and waits for its end
 }
 
 // response is the answer to a request.
@@ -2271,33 +2326,38 @@ func petstore(key string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// startProcess runs petstore with -stdin. The process is killed when the test ends, and
-// stops if the test binary is killed.
+// startProcess runs petstore, with -stdin unless its standard input is set. The process is
+// killed when the test ends and, with -stdin, stops if the test binary is killed.
 func startProcess(t testing.TB, cmd *exec.Cmd) *server {
 	t.Helper()
-	cmd.Args = append(cmd.Args, "-stdin")
 	s := &server{log: new(buffer)}
 	if cmd.Stderr == nil {
 		cmd.Stderr = s.log
 	}
-	stdin, err1 := cmd.StdinPipe()
-	stdout, err2 := cmd.StdoutPipe()
-	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+	if cmd.Stdin == nil {
+		cmd.Args = append(cmd.Args, "-stdin")
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(stdin, "more\n") // only its end stops petstore
+		s.stop = func() {
+			stdin.Close()
+			wantExit(t, cmd, 0)
+		}
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err := errors.Join(err, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
-	io.WriteString(stdin, "more\n") // only its end stops petstore
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	base := regexp.MustCompile(`^(http://127\.0\.0\.1:[1-9]\d*)/v1\n$`).FindStringSubmatch(line)
 	if base == nil {
 		t.Fatalf("standard output: got %q and the error %v, want the base URL", line, err)
 	}
 	_, s.key, _ = strings.Cut(cmd.Env[len(cmd.Env)-1], "=")
-	s.url, s.stdin = base[1], stdin
-	s.stop = func() {
-		stdin.Close()
-		wantExit(t, cmd, 0)
-	}
+	s.url = base[1]
 	return s
 }
 
