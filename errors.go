@@ -13,7 +13,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -200,13 +199,16 @@ func (a *arguments) retryAfter() string {
 func (a *arguments) errorCode() string {
 	const name = "error-code"
 	text := a.Get(name)
-	if a.Has(name) && !errorCodes.MatchString(text) {
+	isOther := func(c rune) bool {
+		isAlphanumeric := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		return !isAlphanumeric && c != '_' && c != '-' && c != '.'
+	}
+	isValid := text != "" && len(text) <= 100 && !strings.ContainsFunc(text, isOther)
+	if a.Has(name) && !isValid {
 		a.fail(invalidParameter(name, text, "1 to 100 of the characters a-z, A-Z, 0-9, _, - and ."))
 	}
 	return strings.Clone(text) // or the journal would keep the whole query in memory
 }
-
-var errorCodes = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,100}$`)
 
 // object is a JSON object that is being parsed. A method that parses a member removes
 // it, so only the unknown members are left in the end. The error is that of the first
