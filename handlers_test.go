@@ -845,6 +845,10 @@ func TestPieces(t *testing.T) {
 		equal(t, "the error of the connection", err, io.ErrUnexpectedEOF)
 		s.reset(t, "")
 	}
+	head := s.send(t, "HEAD /v1/pets", "", "Prefer: code=stall") // which waits, too
+	s.waitWaiting(t, "HEAD /v1/pets listPets")
+	s.reset(t, "")
+	equal(t, "the status of HEAD", head.wait().status, 0)
 }
 
 // pieceRecorder records what is sent at once.
@@ -858,12 +862,14 @@ func (w *pieceRecorder) Flush() {
 	w.pieces = append(w.pieces, w.Body.String()[sent:])
 }
 
-// When an answer is written, its request has been recorded.
+// When an answer is written, its request has been recorded and logged.
 func TestRecordedFirst(t *testing.T) {
-	s := start(t)
+	log := new(buffer)
+	s := startWith(t, func(s *service) { s.log = newLog(log, true) })
 	w := writer{httptest.NewRecorder(), func() {
 		entries, _, _ := s.readJournal(t, "")
 		equal(t, "the number of recorded requests", len(entries), 1)
+		contains(t, "the log", log.take(), "msg=request method=GET url=/v1/pets")
 	}}
 	s.service.ServeHTTP(w, newRequest("GET", "/v1/pets", ""))
 	equal(t, "what is sent", w.Body.String(), "[]\n")
@@ -1699,7 +1705,10 @@ func TestTimes(t *testing.T) {
 	s := start(t).service
 	equal(t, "the durations", s.durations, durations{headers: 5 * time.Second, read: 15 * time.Second,
 		stall: 30 * time.Second, drip: time.Second, journal: 30 * time.Second, stop: 900 * time.Millisecond})
-	if got, want := newServer(s).WriteTimeout, (15+30+30+9)*time.Second; got <= want {
+	srv := newServer(s)
+	equal(t, "ReadHeaderTimeout", srv.ReadHeaderTimeout, s.durations.headers)
+	equal(t, "IdleTimeout", srv.IdleTimeout, 2*time.Minute)
+	if got, want := srv.WriteTimeout, (15+30+30+9)*time.Second; got <= want {
 		t.Errorf("WriteTimeout: got %v, want more than %v", got, want)
 	}
 }
