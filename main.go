@@ -79,7 +79,8 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 		return err
 	}
 	ln, err := net.Listen("tcp", opts.addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
+	const inUseOnWindows = syscall.Errno(10048) // WSAEADDRINUSE, which is not syscall.EADDRINUSE
+	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, inUseOnWindows) {
 		return fmt.Errorf("%w; -addr 127.0.0.1:0 takes any free port", err)
 	}
 	if err != nil {
