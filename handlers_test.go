@@ -1727,13 +1727,18 @@ func TestBaseURL(t *testing.T) {
 func TestKeyOfRun(t *testing.T) {
 	s := startProcess(t, petstore("!~"+strings.Repeat("k", 4094))) // the longest
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
+	s.stop()
 	equal(t, "standard error with a key", s.log.take(), "")
 
 	random := regexp.MustCompile("[0-9a-f]{32}")
 	keys := map[string]bool{}
 	for range 2 {
 		s := startProcess(t, petstore(""))
-		notice := s.log.take()
+		notice := ""
+		eventually(t, "the notice", func() bool {
+			notice += s.log.take()
+			return strings.HasSuffix(notice, "\n\n")
+		})
 		s.key = random.FindString(notice)
 		matches(t, "standard error without a key", notice,
 			"curl -H 'Authorization: Bearer "+s.key+"' '"+s.url+"/v1/pets'\n +"+s.url+"/#key="+s.key+"\n")

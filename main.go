@@ -95,9 +95,9 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	log.Info("a page for browsers", "url", root+"/")
 
 	// Before this, a signal ends the process. After the first one, further signals are
-	// ignored, as some supervisors, such as timeout(1), send two.
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	// ignored to the end, as some supervisors, such as timeout(1), send two. So the
+	// function that would stop this is not called.
+	ctx, _ = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := newService(ctx, key, seed, log)
