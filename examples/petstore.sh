@@ -64,16 +64,21 @@ print_body() { printf '%s\n' "$answer" | tr -d '\r' | sed '1,/^$/d'; }
 
 # ------------------------------ here ends the client under test ------------------------------
 
-# The requests get a 503, no answer, although the second adds its pet, and a reset connection.
+# The requests get a 503, no answer, a reset connection, a page of HTML, and half of the answer. The
+# second, the fourth and the fifth add their pets.
 lost_answer() {
-	prepare '[]' 'code=503,lost,rst&operation=createPet' 5 5
+	prepare '[]' 'code=503,lost,rst,html,truncate&operation=createPet' 6 5
 	call create_pet Rex
 	if [ "$REPEATS_LOST_POST" = true ]; then
-		check 'success, stored pets: 2, statuses: [503 0 0 201]'
+		check 'success, stored pets: 4, statuses: [503 0 0 502 201 201]'
 	else
 		check 'error, stored pets: 1, statuses: [503 0]'
 		call create_pet Rex
 		check 'error, stored pets: 1, statuses: [503 0 0]'
+		call create_pet Rex
+		check 'error, stored pets: 2, statuses: [503 0 0 502]'
+		call create_pet Rex
+		check 'error, stored pets: 3, statuses: [503 0 0 502 201]'
 	fi
 }
 
@@ -118,20 +123,21 @@ obeys_retry_after() {
 	[ "$gap" -ge 1900 ] || fail "the second request came after $gap ms; want 2000 ms"
 }
 
-# Pages have 20 pets. Half of the second page arrives, and instead of the third, the connection is
-# closed. In the end, each pet must have been listed once.
+# Pages have 20 pets. Half of the second page arrives, then half and no more for 30 seconds, and then
+# all of it. Instead of the third, the connection is closed. In the end, each pet must have been
+# listed once.
 lists_all_pages() {
 	pet='{"name":"Rex","categoryId":7}'
 	five=$pet,$pet,$pet,$pet,$pet
 	fifteen=$five,$five,$five
-	prepare "[$fifteen,$fifteen,$fifteen]" 'code=ok,truncate,ok,hangup&operation=listPets' 5 5
+	prepare "[$fifteen,$fifteen,$fifteen]" 'code=ok,truncate,stall,ok,hangup&operation=listPets' 5 2
 	call list_pets
 	ids=$(printf '%s\n' "$output" | members id)
 	listed=$(echo "$ids" | grep -c .)
 	different=$(echo "$ids" | sort -u | grep -c .)
 	[ "$outcome" = error ] || [ "$listed $different" = '45 45' ] ||
 		fail "list_pets printed $listed pets with $different ids; want 45 with 45"
-	check 'success, stored pets: 45, statuses: [200 200 200 0 200]'
+	check 'success, stored pets: 45, statuses: [200 200 200 200 0 200]'
 }
 
 # prepare sets the pets, the fault, and the variables of the client. The client adds no pet
@@ -189,7 +195,7 @@ petstore=$(dirname "$0")/petstore # the binary
 # The key is that of this run, so that no other petstore can answer. A proxy of the environment
 # could not reach this one.
 key=test-$$
-export no_proxy=127.0.0.1
+export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
 
 # Petstore stops when descriptor 3 is closed, which happens even if this script is killed.
 dir=$(mktemp -d) || exit 1

@@ -77,21 +77,31 @@ const PETSTORE = fileURLToPath(new URL("petstore", import.meta.url));
 // The key of this run, so that no other petstore can answer.
 const KEY = randomUUID();
 
+// A proxy of the environment could not reach petstore. Some clients read only one of these.
+for (const name of ["no_proxy", "NO_PROXY"]) {
+  process.env[name] = `127.0.0.1,${process.env[name] ?? ""}`;
+}
+
 // The messages of failures name what the tests expect of a POST.
 const ASSUMED = `REPEATS_LOST_POST is ${REPEATS_LOST_POST}`;
 
 describe("the client", { concurrency: true, concurrent: true }, () => {
   // The first request gets a 503. The second adds its pet, but gets no answer. The third gets
-  // a reset connection: it repeats the second, or is the first to add another pet.
+  // a reset connection. The fourth and the fifth add their pets, but get a page of HTML and half
+  // of the answer. After each of these four, the client repeats its POST, or fails.
   testClient("lost answer", async (petstore) => {
-    const fault = "code=503,lost,rst&operation=createPet";
-    const client = await petstore.prepare({ fault, tries: 5, timeout: 5000 });
-    if (REPEATS_LOST_POST) {
-      const want = "success, stored pets: 2, statuses: [503 0 0 201]";
+    const fault = "code=503,lost,rst,html,truncate&operation=createPet";
+    const client = await petstore.prepare({ fault, tries: 6, timeout: 5000 });
+    const wants = REPEATS_LOST_POST
+      ? ["success, stored pets: 4, statuses: [503 0 0 502 201 201]"]
+      : [
+          "error, stored pets: 1, statuses: [503 0]",
+          "error, stored pets: 1, statuses: [503 0 0]",
+          "error, stored pets: 2, statuses: [503 0 0 502]",
+          "error, stored pets: 3, statuses: [503 0 0 502 201]",
+        ];
+    for (const want of wants) {
       await petstore.check(client.createPet("Rex"), want);
-    } else {
-      await petstore.check(client.createPet("Rex"), "error, stored pets: 1, statuses: [503 0]");
-      await petstore.check(client.createPet("Rex"), "error, stored pets: 1, statuses: [503 0 0]");
     }
   });
 
@@ -132,12 +142,13 @@ describe("the client", { concurrency: true, concurrent: true }, () => {
     assert(gap > 1.9, `the second request came after ${gap.toFixed(1)} s, want 2 s`);
   });
 
-  // A page has 20 pets. Half of the second page arrives, and the client asks for it again.
-  // Instead of the third page, the connection is closed, and the client asks for that again.
+  // A page has 20 pets. Half of the second page arrives, then half and no more for 30 seconds,
+  // and then all of it. Instead of the third page, the connection is closed. Each time, the
+  // client asks again.
   testClient("all pages", async (petstore) => {
-    const fault = "code=ok,truncate,ok,hangup&operation=listPets";
-    const client = await petstore.prepare({ pets: 45, fault, tries: 5, timeout: 5000 });
-    const want = "success, stored pets: 45, statuses: [200 200 200 0 200]";
+    const fault = "code=ok,truncate,stall,ok,hangup&operation=listPets";
+    const client = await petstore.prepare({ pets: 45, fault, tries: 5, timeout: 2000 });
+    const want = "success, stored pets: 45, statuses: [200 200 200 200 0 200]";
     const { value } = await petstore.check(client.listPets(), want);
     const ids = new Set(value.map(({ id }) => id));
     assert(
