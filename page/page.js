@@ -7,7 +7,9 @@ const timeLimit = 5000; // milliseconds for a request of the page for itself
 const maxPets = 100; // as on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
+const lateness = 100; // milliseconds after which petstore notices at the latest that a client has left
 const pace = 1000; // milliseconds between the steps of the story
+const maxSending = 4; // requests, as browsers have six connections to a service
 
 // The faults that have a button, beside those of the words in openapi.json.
 const presets = ["code=503", "code=429", "delay=3", "delay=30"];
@@ -15,47 +17,41 @@ const presets = ["code=503", "code=429", "delay=3", "delay=30"];
 // The parameters that make requests wait, as the buttons say it.
 const delays = { delay: "Wait", "answer-delay": "Answer after" };
 
-// What becomes of a body that is not sent as usual, while it is sent and after.
-const mishaps = {
-  truncate: { after: "cut", sent: "of which half was sent" },
-  stall: { during: "stalling", after: "stalled", sent: "of which half was sent" },
-  drip: { during: "dripping", after: "dripped", sent: "in pieces" },
-  malformed: { after: "malformed" },
-};
-
 // The elements of the page that have an id, by id.
 const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((one) => [one.id, one]));
 
+// storage keeps the key for as long as the tab is open, unless the browser forbids it.
+const storage = (() => {
+  try {
+    return sessionStorage;
+  } catch {
+    return {};
+  }
+})();
+
 // What is known of the service.
 
-let description = null; // what readDescription returns
+let description = null; // openapi.json
 let fault = {}; // the standing fault, or {} for none
 let meta = { since: "", total: 0 }; // of the journal that has been read
 let rows = []; // of requests, in the order of their arrival
-let pets = []; // the last ones, in ascending order of id
+let pets = { count: 0, last: [] }; // that have been read, in ascending order of id
 
 // Requests of the page for itself. The service does not record them, and applies
 // no fault to them.
 
 // call returns the JSON of an answer. The error that stands for a refusal has its
-// message and its status.
-async function call(method, path, parse = JSON.parse) {
-  const headers = { Authorization: `Bearer ${sessionStorage.apiKey}`, "Petstore-Observer": "page" };
+// message and its status. Large integers are read as text, as numbers are exact to 2^53
+// only. Within a string, there is a backslash before each quote.
+async function call(method, path) {
+  const headers = { Authorization: `Bearer ${storage.apiKey}`, "Petstore-Observer": "page" };
   const response = await fetch(path, { method, headers, signal: AbortSignal.timeout(timeLimit) });
-  const answer = parse((await response.text()) || "{}");
+  const text = await response.text();
+  const answer = JSON.parse(text.replace(/"(\w+)":(\d{16,})/g, '"$1":"$2"') || "{}");
   if (!response.ok) {
     throw Object.assign(new Error(answer.message), { status: response.status });
   }
   return answer;
-}
-
-// readDescription returns what the page uses of openapi.json.
-async function readDescription() {
-  const withoutBackticks = (text) => JSON.parse(text.replaceAll("`", ""));
-  const { paths, components } = await call("GET", "/openapi.json", withoutBackticks);
-  const { FaultCode, FaultOperation } = components.schemas;
-  const { parameters } = paths["/__admin/fault"].put;
-  return { codes: FaultCode.oneOf, operations: FaultOperation.enum, parameters };
 }
 
 let reading = Promise.resolve(); // settled when all readings have ended
@@ -65,54 +61,53 @@ let timer = 0; // of the next one
 function read() {
   reading = reading.then(async () => {
     clearTimeout(timer);
-    if (sessionStorage.apiKey) {
-      await readNews().catch(showTrouble);
-      timer = setTimeout(read, interval);
+    if (storage.apiKey) {
+      const isAll = await readNews().catch(showTrouble);
+      timer = setTimeout(read, isAll === false ? 0 : interval);
     }
   });
   return reading;
 }
 
-// readNews reads what is new, and draws it. After a reset, the ids of the journal
-// begin anew.
+// readNews reads what is new, and draws it. It reports whether this is all. After a
+// reset, the ids of the journal begin anew.
 async function readNews() {
   if (!description) {
-    description = await readDescription();
+    description = await call("GET", "/openapi.json");
     drawChoices();
   }
   fault = await call("GET", "/__admin/fault");
   let journal = await call("GET", `/__admin/requests?after=${meta.total}`);
   const { since } = journal.meta;
-  const isAnew = since !== meta.since;
-  if (isAnew) {
+  if (since !== meta.since) {
     journal = await call("GET", "/__admin/requests?after=0");
     rows.forEach((row) => row.remove());
     rows = [];
+    pets = { count: 0, last: [] };
+    page.petTable.hidden = true; // until they are read
+    page.noPets.hidden = true;
     say(meta.since && `Cleared or restarted at ${since.slice(11, 19)} UTC`);
   }
   meta = journal.meta;
-  const latest = await readPets(isAnew ? [] : pets);
-  if (latest !== pets) {
-    pets = latest;
-    drawPets();
-  }
   showDesk(true);
   drawSign(true);
   drawRequests(journal);
+  return readPets();
 }
 
-// readPets returns the last pets. Between resets, no pet is changed or removed.
-// Ids are read as text, as numbers are exact to 2^53 only. Within a string, the
-// quotes of "id": would be escaped.
-async function readPets(known) {
-  const path = `/v1/pets?limit=${maxPets}&after=${known.at(-1)?.id ?? 0}`;
-  const withTextIds = (text) => JSON.parse(text.replace(/"id":(\d+)/g, '"id":"$1"'));
-  const news = await call("GET", path, withTextIds);
-  if (news.length === 0) {
-    return known;
+// readPets reads the next page of pets, and draws the last pets once all are read. It
+// reports whether they are. Between resets, no pet is changed or removed.
+async function readPets() {
+  const after = pets.last.at(-1)?.id ?? 0;
+  const news = await call("GET", `/v1/pets?limit=${maxPets}&after=${after}`);
+  if (news.length > 0) {
+    pets = { count: pets.count + news.length, last: [...pets.last, ...news].slice(-maxPets) };
   }
-  const all = [...known, ...news].slice(-maxPets);
-  return news.length < maxPets ? all : readPets(all);
+  const isAll = news.length < maxPets;
+  if (isAll && pets !== drawnPets) {
+    drawPets();
+  }
+  return isAll;
 }
 
 // showTrouble tells that nothing is known at the moment, or asks for the key.
@@ -127,7 +122,7 @@ function showTrouble(problem) {
 }
 
 function askForKey(reason = "") {
-  sessionStorage.removeItem("apiKey");
+  delete storage.apiKey;
   document.title = "Petstore";
   showDesk(false);
   page.keyError.textContent = reason;
@@ -148,108 +143,63 @@ function say(text) {
   page.notice.title = text;
 }
 
-// act changes something, or shows the refusal below the field for faults. If there is
-// no answer, the sign says so.
+// act changes something, and returns the message of a refusal, or "". If there is no
+// answer, the sign says so.
 async function act(method, path) {
-  let refusal = "";
-  await call(method, path).catch(({ status, message }) => {
-    refusal = status === 400 ? message : "";
-  });
-  say("");
-  page.refusal.textContent = refusal;
+  const refusal = await call(method, path).then(
+    () => "",
+    ({ status, message }) => (status === 400 ? message : ""),
+  );
   await read();
+  return refusal;
 }
 
 function setFault(query) {
   return act("PUT", `/__admin/fault?${new URLSearchParams(query)}`);
 }
 
-// send sends a request as a client: it is recorded, and gets faults.
-async function send(request) {
-  say("");
-  const outcome = await fetch(requestOf(request))
-    .then((response) => response.text().then(() => response.status))
-    .catch(() => "no whole answer");
-  await read();
-  say(`This page got ${outcome}`);
-}
+let petsMade = 0;
 
-let petsSent = 0;
-
-// newPet returns a request that adds a pet with another name than the last one.
+// newPet returns a pet that no request has sent, or it would seem to be sent again.
 function newPet() {
-  petsSent++;
-  const name = petsSent === 1 ? "Rex" : `Rex ${petsSent}`;
-  return {
-    method: "POST",
-    url: "/v1/pets",
-    headers: { Authorization: "Bearer ***", "Content-Type": "application/json" },
-    body: JSON.stringify({ name, categoryId: 7 }),
-  };
+  let pet;
+  do {
+    petsMade++;
+    pet = JSON.stringify({ name: petsMade === 1 ? "Rex" : `Rex ${petsMade}`, categoryId: 7 });
+  } while (rows.some((row) => row.request.body === pet));
+  return pet;
 }
 
-function addPet() {
+let sending = 0; // requests
+
+// addPet adds a pet as a client does: the request is recorded, and gets faults.
+async function addPet(pet, preferences = {}) {
+  page.filter.value = "";
   page.list.scrollTop = page.list.scrollHeight;
-  send(newPet());
+  sending++;
+  page.addPet.disabled = sending === maxSending;
+  const headers = { Authorization: `Bearer ${storage.apiKey}`, "Content-Type": "application/json", ...preferences };
+  await fetch("/v1/pets", { method: "POST", headers, body: pet })
+    .then((response) => response.text())
+    .catch(() => ""); // the row says what has become of it
+  sending--;
+  page.addPet.disabled = false;
+  await read();
 }
 
-// showStory adds a pet, loses the answer, and adds it again, as many clients do.
+// showStory adds a pet, loses the answer, and adds it again, as many clients do. It leaves
+// the standing fault to others.
 async function showStory() {
-  const request = newPet();
-  await setFault("code=lost&times=1&operation=createPet");
-  for (let i = 0; i < 2; i++) {
-    await new Promise((resolve) => setTimeout(resolve, pace));
-    await send(request);
-  }
+  const pet = newPet();
+  page.story.disabled = true;
+  await addPet(pet, { Prefer: "code=lost" });
+  await new Promise((resolve) => setTimeout(resolve, pace));
+  await addPet(pet, { Prefer: "code=ok" });
+  page.story.disabled = false;
   tabStop?.firstChild.focus(); // as the button is hidden
 }
 
-// The names of the headers that browsers send by themselves.
-const ofBrowser =
-  /^(Accept|Cache-Control|Connection|Content-Length|Host|Origin|Pragma|Priority|Referer|User-Agent|(Accept|Sec)-.*)$/;
-
-// requestOf returns a request to this service, with the key in its place.
-function requestOf({ method, url, headers, body }) {
-  const given = Object.entries(headers).filter(([name]) => !ofBrowser.test(name));
-  const withKey = ([name, value]) => [
-    name,
-    name === "Authorization" ? value.replace("***", () => sessionStorage.apiKey) : value,
-  ];
-  return new Request(location.origin + url, {
-    method,
-    headers: given.map(withKey),
-    body: body ? new TextEncoder().encode(body) : null, // a text would be given a type
-    cache: "no-store",
-    credentials: "omit",
-  });
-}
-
-// canSend reports whether a browser can send a request again as it was.
-function canSend(request) {
-  const { method, url, headers } = request;
-  const isASCII = /^[ -~]*$/.test(JSON.stringify(headers));
-  if (!/^\/[^#]*$/.test(url) || !isASCII || !isWhole(request)) {
-    return false;
-  }
-  try {
-    const copy = requestOf(request);
-    const isKept = (name) => ofBrowser.test(name) || copy.headers.has(name);
-    const areKept = Object.keys(headers).every(isKept);
-    return copy.method === method && copy.url === location.origin + url && areKept;
-  } catch {
-    return false;
-  }
-}
-
 // What is known of requests.
-
-// isWhole reports whether the journal has all of what a client sent. It has no body
-// that was not read to its end, and U+FFFD in the place of bytes that are no text.
-function isWhole({ url, headers, body }) {
-  const hasBody = headers["Content-Length"] > 0 || "Transfer-Encoding" in headers;
-  const text = [url, body, ...Object.values(headers)].join();
-  return (body !== "" || !hasBody) && !text.includes("\uFFFD");
-}
 
 // isWaiting reports whether a request is not over yet.
 function isWaiting({ status }) {
@@ -260,29 +210,29 @@ function hasLeft({ error = "" }) {
   return error.startsWith("the client left");
 }
 
+// mishapOf says what a fault did to the body of an answer that was sent, if it did.
+function mishapOf({ method, fault }) {
+  return method !== "HEAD" && fault?.code && entryOf(fault.code)["x-body"];
+}
+
 // hasFailed reports whether a client got no answer, not all of it, or an error. The
 // request must be over.
 function hasFailed(request) {
-  const { method, status, fault } = request;
-  const isPart = method !== "HEAD" && ["truncate", "stall", "malformed"].includes(fault?.code);
-  return status === 0 || status >= 400 || hasLeft(request) || isPart;
+  const { status } = request;
+  return status === 0 || status >= 400 || hasLeft(request) || Boolean(mishapOf(request));
 }
 
 // outcomeOf says what has become of a request, in a word or two.
 function outcomeOf(request) {
-  const { status, method, fault } = request;
-  const mishap = method === "HEAD" ? undefined : mishaps[fault?.code];
+  const { status } = request;
   if (isWaiting(request)) {
-    const isSent = !waitsOf(fault).length;
-    return (isSent && mishap?.during) || "waiting";
+    return "waiting";
   }
-  if (hasLeft(request)) {
-    return status > 0 ? `${status}, client left` : "client left";
-  }
-  if (status === 0) {
+  if (status === 0 && !hasLeft(request)) {
     return "no answer";
   }
-  return mishap ? `${status}, ${mishap.after}` : String(status);
+  const what = hasLeft(request) ? "client left" : mishapOf(request);
+  return [status, what].filter(Boolean).join(", ");
 }
 
 // colourOf returns the class of an outcome: bad is what a fault did, and warn what a
@@ -294,53 +244,67 @@ function colourOf(request) {
   if (!hasFailed(request)) {
     return "good";
   }
-  return hasLeft(request) || errorOf(request) || !isFailure(request.fault) ? "warn" : "bad";
+  const isOfClient = hasLeft(request) || (errorOf(request) && !mishapOf(request));
+  return isOfClient || !isFailure(request.fault) ? "warn" : "bad";
 }
 
 // errorOf returns the message of an error that a client got, unless it is that of a
 // fault.
 function errorOf(request) {
   const { status, error, fault } = request;
-  const isOfFault = ["html", String(status)].includes(fault?.code);
-  return status >= 400 && !isOfFault && !hasLeft(request) ? error : undefined;
+  return status >= 400 && fault?.code !== String(status) && !hasLeft(request) ? error : undefined;
 }
 
-// compare finds the request that one repeats: the last equal one of the same client
-// that had ended when this one came, if it had failed. It also collects the pets that
-// both have added, by id, or "?" where the answer does not have it.
-function compare(request) {
-  const { method, url, headers, body, operation, status, fault, error, answerHeaders = {} } = request;
-  const names = ["User-Agent", "Authorization", "Origin", "Idempotency-Key"];
+// compare finds the request that one repeats, among the earlier ones: the last equal one
+// of the same client that was over when this one came, if it had failed. It also collects
+// the pets that both have added, by id, or "?" where the answer does not have it.
+function compare(request, earlier) {
+  const { method, url, headers, body, operation, fault, error, answer, answerHeaders = {} } = request;
+  const names = ["User-Agent", "Authorization", "Origin", "Idempotency-Key", "Content-Type"];
   const client = names.map((name) => headers[name]);
   request.start = Date.parse(request.time);
   request.end = isWaiting(request) ? Infinity : request.start + request.seconds * 1000;
-  request.line = JSON.stringify([client, method, url, body]);
-  const hadEnded = (one) => one.start <= request.start && one.end - rounding <= request.start;
-  const last = rows.findLast((row) => row.request.line === request.line && hadEnded(row.request))?.request;
-  const isAgain = last && hasFailed(last) && isWhole(last) && isWhole(request);
+  // A body is missing if it could not be read, and bytes that are no text are U+FFFD.
+  const isMissing = !body && (headers["Content-Length"] > 0 || "Transfer-Encoding" in headers);
+  const line = JSON.stringify([client, method, url, body]);
+  request.line = isMissing || line.includes("\uFFFD") ? undefined : line;
+  const isEqual = (one) => request.line && one.line === line;
+  const wasOver = (one) => one.end - (hasLeft(one) ? lateness : rounding) <= request.start;
+  const last = earlier.findLast((row) => isEqual(row.request) && wasOver(row.request))?.request;
+  const isAgain = last && hasFailed(last);
   request.pause = isAgain ? Math.max(0, request.start - last.end) / 1000 : undefined;
   request.adds = isAgain ? [...last.adds] : [];
 
   const [, id] = /\/(\d+)$/.exec(answerHeaders.Location) ?? [];
-  const isHidden = status === 502 && fault?.code === "html" && !error;
-  request.hasAdded = operation === "createPet" && (id !== undefined || isHidden);
+  const isHidden = fault?.code === "html" && answer && (!error || hasLeft(request));
+  request.hasAdded = operation === "createPet" && Boolean(id || isHidden);
   if (request.hasAdded) {
     request.adds.push(id ?? "?");
   }
 }
 
 // verdictOf says what a request has added.
-function verdictOf({ adds, hasAdded }) {
+function verdictOf(request) {
+  const { adds, hasAdded } = request;
   if (!hasAdded) {
     return "";
   }
+  if (adds.at(-1) === "?" && hasLeft(request)) {
+    return "may add a pet"; // or it was refused, before the client left
+  }
   if (adds.length > 1) {
-    return `adds it again: pets ${new Intl.ListFormat("en").format(adds)}`;
+    const ids = adds.length > 4 ? [...adds.slice(0, 3), `${adds.length - 3} more`] : adds;
+    return `adds it again: pets ${new Intl.ListFormat("en").format(ids)}`;
   }
   return adds[0] === "?" ? "adds a pet" : `adds pet ${adds[0]}`;
 }
 
 // What is known of faults.
+
+// isPreferred reports whether a request has asked for its fault itself.
+function isPreferred({ headers }) {
+  return /(^|[,;])[ \t]*(code|delay|answer-delay)[ \t]*=/i.test(headers.Prefer ?? "");
+}
 
 // waitsOf returns the parameters of a fault that make requests wait.
 function waitsOf(fault = {}) {
@@ -355,17 +319,19 @@ function isFailure(fault = {}) {
 
 // entryOf returns what openapi.json says of a single code, which is a word or a status.
 function entryOf(code) {
-  return description.codes.find((one) => one.enum?.includes(code) ?? new RegExp(one.pattern).test(code));
+  const { oneOf } = description.components.schemas.FaultCode;
+  return oneOf.find((one) => one.enum?.includes(code) ?? new RegExp(one.pattern).test(code));
 }
 
 // meaningOf says what a fault with a single code does.
 function meaningOf(fault) {
+  const { parameters } = description.paths["/__admin/fault"].put;
   const waits = waitsOf(fault).map((name) => {
-    const parameter = description.parameters.find((one) => one.name === name);
+    const parameter = parameters.find((one) => one.name === name);
     return parameter.description.replace("this number of seconds", `${fault[name]} s`);
   });
   const meaning = fault.code && entryOf(fault.code).description;
-  return [...waits, meaning].filter(Boolean).join(" ");
+  return [...waits, meaning].filter(Boolean).join(" ").replaceAll("`", "");
 }
 
 // labelOf returns the name of a fault with a single code, as on its button.
@@ -381,43 +347,52 @@ function queryOf({ matched, applied, held, ...parameters }) {
   return decodeURIComponent(new URLSearchParams(parameters));
 }
 
-// stepsOf returns what the requests to come get from a standing fault, and how many
-// of them.
+// stepsOf returns what the requests to come get from a standing fault, and how many of
+// them get it in turn. The last step is for all that follow. There are no steps if there
+// is no fault, or if it is used up.
 function stepsOf({ matched, applied, held, code, operation, skip = 0, times = Infinity, ...others }) {
-  if (matched === undefined) {
-    return [];
-  }
+  const bounded = (count) => (count > Number.MAX_SAFE_INTEGER ? Infinity : count); // which is as good
   const codes = code?.split(",") ?? [code];
   const isList = codes.length > 1; // which has one request for each code
-  const coming = isList ? codes.slice(applied) : codes;
-  const count = isList ? 1 : times - applied;
-  const steps = coming.map((one) => ({ step: { ...others, code: one }, count }));
-  const skipped = { step: {}, count: skip - matched };
-  return [skipped, ...steps].filter((one) => one.count > 0);
+  const count = isList ? 1 : bounded(times - applied);
+  const coming = (isList ? codes.slice(applied) : codes).map((one) => ({ step: { ...others, code: one }, count }));
+  const left = [{ step: {}, count: bounded(skip - matched) }, ...coming].filter((one) => one.count > 0);
+  const usual = { step: {}, count: Infinity };
+  const steps = [];
+  for (const { step, count } of left.length > 0 ? [...left, usual] : []) {
+    const label = labelOf(step);
+    if (steps.at(-1)?.label !== label) {
+      steps.push({ step, label, count: 0 });
+    }
+    steps.at(-1).count += count;
+    if (count === Infinity) {
+      break;
+    }
+  }
+  return steps;
 }
 
-// sentenceOf says which requests get a label, and what the others get.
-function sentenceOf(steps, operation = "") {
+// sentenceOf says which requests get the first step, and what the others get.
+function sentenceOf([first, ...later], operation = "") {
   const noun = `${operation} request`.trim();
-  const range = (count) => {
+  const rangeOf = (count) => {
     if (count === Infinity) {
       return `every ${noun}`;
     }
     return count === 1 ? `the next ${noun}` : `the next ${counted(count, noun)}`;
   };
-  const [first, ...later] = steps;
-  const near = later.slice(0, 5).map(({ step, count }) => {
-    const label = `then ${labelOf(step)}`;
-    return count > 1 ? `${label} for ${range(count)}` : label;
-  });
-  const more = later.length - near.length;
-  const last = steps.at(-1);
-  const isOver = last.count < Infinity && (more > 0 || isFailure(last.step));
+  const then = ({ step, label, count }) => {
+    const needsRange = count === Infinity ? isFailure(step) : count > 1;
+    return `then ${label}${needsRange ? ` for ${rangeOf(count)}` : ""}`;
+  };
+  const near = later.splice(0, 5);
+  const last = later.pop();
+  const others = later.reduce((sum, { count }) => sum + count, 0);
   const parts = [
-    `for ${range(first.count)}`,
-    ...near,
-    more > 0 && `then ${counted(more, "more code")}`,
-    isOver && "then as usual",
+    `for ${rangeOf(first.count)}`,
+    ...near.map(then),
+    others > 0 && `then other codes for ${rangeOf(others)}`,
+    last && then(last),
   ];
   return parts.filter(Boolean).join(", ");
 }
@@ -462,24 +437,20 @@ function excerpt(text, length = 200) {
 // drawChoices draws the buttons of the faults, each below the moment when it acts,
 // which is the beginning of its meaning.
 function drawChoices() {
-  const { codes, operations } = description;
-  const words = codes.flatMap((one) => one.enum ?? []).filter((code) => code !== "ok");
+  const { FaultCode, FaultOperation } = description.components.schemas;
+  const words = FaultCode.oneOf.flatMap((one) => one.enum ?? []).filter((code) => code !== "ok");
   const faults = [...presets, ...words.map((code) => `code=${code}`)].map((query) => {
     const one = Object.fromEntries(new URLSearchParams(query));
     const meaning = meaningOf(one);
     const button = make("button", { type: "button", title: `${query}: ${meaning}` }, labelOf(one));
-    button.addEventListener("click", () => {
-      const scope = page.scope.value;
-      setFault(scope ? `${query}&${scope}` : query);
-    });
+    button.addEventListener("click", () => setFault(`${query}&${page.scope.value}`));
     return { button, moment: meaning.split(",")[0] };
   });
   const moments = Object.groupBy(faults, ({ moment }) => moment);
   for (const [moment, ofMoment] of Object.entries(moments)) {
-    page.another.before(make("h3", { className: "quiet" }, moment));
-    page.another.before(...ofMoment.map(({ button }) => button));
+    page.buttons.append(make("h3", { className: "quiet" }, moment), ...ofMoment.map(({ button }) => button));
   }
-  for (const operation of operations) {
+  for (const operation of FaultOperation.enum) {
     page.scope.append(
       make("option", { value: `times=1&operation=${operation}` }, `The next ${operation}`),
       make("option", { value: `operation=${operation}` }, `Every ${operation}`),
@@ -492,15 +463,15 @@ function drawChoices() {
 function drawSign(isAnswering) {
   const { matched, applied, held, operation } = fault;
   const isSet = matched !== undefined;
-  const steps = description ? stepsOf(fault) : [];
+  const steps = stepsOf(fault);
+  const next = steps[0];
   const isHeld = held > 0;
-  const next = steps[0]?.step;
-  const isActive = isHeld || isFailure(next);
+  const isActive = isHeld || isFailure(next?.step);
   let headline = isHeld ? "New requests are answered as usual" : "Requests are answered as usual";
   let sentence = isSet ? `The last fault is used up: it was applied to ${counted(applied, "request")}.` : "";
   if (next) {
-    headline = capitalized(labelOf(next));
-    sentence = `${sentenceOf(steps, operation)}. ${isFailure(next) ? meaningOf(next) : ""}`;
+    headline = capitalized(next.label);
+    sentence = `${sentenceOf(steps, operation)}. ${isFailure(next.step) ? meaningOf(next.step) : ""}`;
   }
   if (isHeld) {
     headline = `${counted(held, "request")} held. ${headline}`;
@@ -526,21 +497,14 @@ function drawRequests({ requests, waiting }) {
   const waited = rows.filter(({ request }) => isWaiting(request));
   const known = ({ body, fault }) => JSON.stringify([body, fault]);
   for (const request of [...requests, ...waiting]) {
-    const { time, method, url, headers, seconds } = request;
+    const { time, method, url, headers } = request;
     const identity = JSON.stringify([time, method, url, headers]);
     const i = waited.findIndex((row) => row.identity === identity);
-    if (i < 0) {
-      addRow(request, identity);
-      continue;
-    }
-    const [row] = waited.splice(i, 1);
-    if (isWaiting(request) && known(request) === known(row.request)) {
-      row.seconds.textContent = inSeconds(seconds);
-      continue;
-    }
-    fillRow(row, request);
-    if (row.open) {
-      showDetail(row);
+    const [row] = i < 0 ? [] : waited.splice(i, 1);
+    if (row && isWaiting(request) && known(request) === known(row.request)) {
+      row.seconds.textContent = inSeconds(request.seconds);
+    } else {
+      drawRequest(row ?? addRow(request, identity), request);
     }
   }
   const isGone = (row) => waited.includes(row) || row.request.id < meta.first;
@@ -551,38 +515,45 @@ function drawRequests({ requests, waiting }) {
   filter();
 }
 
-// addRow puts a new row in its place, by the time of its arrival.
+// addRow returns a new row in its place, by the time of its arrival.
 function addRow(request, identity) {
-  const row = make("details", { name: "request", identity }, make("summary", { tabIndex: -1 }));
-  fillRow(row, request);
+  const row = make("details", { name: "request", identity, request }, make("summary", { tabIndex: -1 }));
   const place = rows.findLastIndex((other) => other.request.time <= request.time) + 1;
   page.rows.insertBefore(row, rows[place] ?? null);
   rows.splice(place, 0, row);
+  return row;
+}
+
+// drawRequest draws what is new of a request, also in the later rows that may repeat it.
+function drawRequest(row, request) {
+  row.request = request;
+  fillRow(row);
+  if (row.open) {
+    showDetail(row);
+  }
+  const later = rows.slice(rows.indexOf(row) + 1);
+  later.filter((one) => one.request.line === request.line).forEach(fillRow);
 }
 
 // fillRow draws what a request was, what has become of it, and what it changed.
-function fillRow(row, request) {
-  const all = JSON.stringify(request).replaceAll('\\"', '"');
-  compare(request);
+function fillRow(row) {
+  const { request } = row;
+  compare(request, rows.slice(0, rows.indexOf(row)));
   const { time, method, url, headers, body, seconds, fault, ignored, pause, adds } = request;
-  const { answerHeaders = {} } = request;
   const error = errorOf(request);
-  const origin = "Preference-Applied" in answerHeaders ? "Prefer: " : "";
-  const faultText = fault && origin + queryOf(fault).replace(/^code=/, "").replaceAll("&", " ");
+  const faultText = fault && queryOf(fault).replace(/^code=/, "").replaceAll("&", " ");
   const isNotable = hasFailed(request) || adds.length > 1;
   const note = (className, text) => text && make("span", { className }, text);
   const notes = [
-    note("mono", excerpt(url, 40)),
-    note(isFailure(fault) ? "mono bad" : "mono quiet", faultText),
+    note("mono", excerpt(url)),
+    note(isFailure(fault) ? "mono bad" : "mono quiet", faultText && `${isPreferred(request) ? "Prefer: " : ""}${faultText}`),
     note(isNotable ? "verdict bad" : "verdict quiet", verdictOf(request)),
-    note("verdict quiet", pause !== undefined && `again, after ${pause.toFixed(2)} s`),
+    note("verdict quiet", pause !== undefined && `again, ${pause < 0.01 ? "at once" : `after ${pause.toFixed(2)} s`}`),
     note("warn", error && excerpt(error)),
     note("warn", ignored && excerpt(`ignored: ${ignored.join(", ")}`)),
     note("body quiet", !error && pause === undefined && excerpt(body)),
   ].filter(Boolean);
-  const agent = headers["User-Agent"] ?? "";
-  const browser = /^Mozilla.*(Edg|Firefox|Chrome|Version)\/(\d+).*/.exec(agent);
-  row.request = request;
+  const client = clientOf(headers);
   row.className = isWaiting(request) ? "waiting" : "";
   row.seconds = make("span", { className: "quiet" }, inSeconds(seconds));
   row.firstChild.replaceChildren(
@@ -590,14 +561,18 @@ function fillRow(row, request) {
     make("span", { className: "mono cut" }, excerpt(method)),
     make("span", { className: `chip ${colourOf(request)}` }, outcomeOf(request)),
     make("span", { className: "what cut" }, ...notes.flatMap((one) => [one, " "])),
-    make(
-      "span",
-      { className: "client cut quiet", title: excerpt(agent) },
-      browser ? `${browser[1].replace("Version", "Safari")} ${browser[2]}` : excerpt(agent),
-    ),
+    make("span", { className: "client cut quiet", title: excerpt(headers["User-Agent"] ?? "") }, excerpt(client)),
     row.seconds,
   );
-  row.text = `${row.firstChild.textContent} ${all}`.toLowerCase();
+}
+
+// clientOf returns the name of a client. A browser says that it is many.
+function clientOf({ Origin: origin, "User-Agent": agent = "" }) {
+  if (origin === location.origin) {
+    return "petstore's page";
+  }
+  const [, name, version] = /^Mozilla.*(Edg|Firefox|Chrome|Version)\/(\d+)/.exec(agent) ?? [];
+  return name ? `${name.replace("Version", "Safari")} ${version}` : agent;
 }
 
 function inSeconds(seconds) {
@@ -611,9 +586,6 @@ function showDetail(row) {
   const { request } = row;
   const { id, time, method, url, headers, body, seconds, status, fault, error, beyond } = request;
   const { answer, answerHeaders } = request;
-  const again = make("button", { type: "button", disabled: !canSend(request) }, "Send again");
-  again.title = again.disabled ? "A browser cannot send it as it was." : "";
-  again.addEventListener("click", () => send(request));
   const isDone = method !== "HEAD" && !hasLeft(request); // or less was done than is meant
   const notes = [
     isFailure(fault) && isDone && meaningOf(fault),
@@ -621,75 +593,60 @@ function showDetail(row) {
     beyond && `Not in the contract: ${beyond.join(", ")}.`,
   ];
   const facts = id ? `Request ${id}, ${time}, ${seconds.toFixed(3)} s` : "";
-  const sentTitle = isWhole(request) ? "Sent" : "Sent, as far as it is known";
+  const isUnread = !body && (headers["Content-Length"] > 0 || (!fault && [408, 413].includes(status)));
+  const answerTitle = [
+    "Answer",
+    status === 0 ? "not sent" : mishapOf(request),
+    method !== "HEAD" && answerHeaders?.["Content-Length"] > maxAnswer && `the first ${maxAnswer} bytes`,
+  ];
   detail.replaceChildren(
-    make(
-      "div",
-      { className: "bar" },
-      make("p", { className: "grow" }, notes.filter(Boolean).join(" "), " ", make("small", {}, facts)),
-      again,
-    ),
-    part(sentTitle, `${method} ${url}`, body, headers),
+    make("p", {}, notes.filter(Boolean).join(" "), " ", make("small", {}, facts)),
+    part(isUnread ? "Sent, without its body" : "Sent", `${method} ${url}`, body, headers),
   );
   if (answer || status > 0) {
-    detail.append(part(answerTitle(request), status, indent(answer), answerHeaders));
+    detail.append(part(answerTitle.filter(Boolean).join(", "), status, method !== "HEAD" && answer, answerHeaders));
   }
   row.append(detail);
 }
 
-// answerTitle says how much of an answer was sent, and how much of that is shown.
-function answerTitle(request) {
-  const { method, status, fault, answerHeaders } = request;
-  const { sent } = mishaps[fault?.code] ?? {};
-  const parts = ["Answer"];
-  if (status === 0) {
-    parts.push("not sent");
-  } else {
-    parts.push(method === "HEAD" ? "without its body" : sent);
-  }
-  if (answerHeaders["Content-Length"] > maxAnswer) {
-    parts.push(`the first ${maxAnswer} bytes`);
-  }
-  return parts.filter(Boolean).join(", ");
-}
-
-// part returns a message: its first line, its body and its headers.
+// part returns a message: its first line, its body and its headers. A long one scrolls.
 function part(title, line, body, headers) {
   const names = Object.entries(headers).flatMap(([name, value]) => [
     make("dt", {}, reveal(name)),
     make("dd", {}, reveal(value)),
   ]);
   const text = [line, body].filter(Boolean).join("\n\n");
-  return make("section", {}, make("h3", {}, title), make("pre", {}, reveal(text)), make("dl", {}, ...names));
+  return make(
+    "section",
+    {},
+    make("h3", {}, title),
+    make("pre", { tabIndex: 0 }, reveal(text)),
+    make("dl", {}, ...names),
+  );
 }
 
-// indent returns JSON of petstore on several lines, and another text as it is, also where
-// numbers would not be exact.
-function indent(text) {
-  const exact = (key, value, context) =>
-    typeof value === "number" ? JSON.rawJSON(context.source) : value;
-  try {
-    return JSON.stringify(JSON.parse(text, exact), null, 2);
-  } catch {
-    return text;
-  }
-}
-
-// filter shows the rows that have all words of the filter, and counts the rows.
+// filter shows the rows that have all words of the filter in what they show or in a
+// body, and counts the rows.
 function filter() {
-  const words = page.filter.value.toLowerCase().split(/\s+/);
+  const words = page.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const isFound = ({ firstChild, request }) => {
+    const cells = [...firstChild.children].map((cell) => cell.textContent);
+    const text = [...cells, request.body, request.answer].join("\n").toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
   for (const row of rows) {
-    row.hidden = !words.every((word) => row.text.includes(word));
+    row.hidden = words.length > 0 && !isFound(row);
   }
   const shown = shownRows();
   const recorded = rows.filter(({ request }) => !isWaiting(request)).length;
   const waiting = rows.length - recorded;
   const counts = [
-    recorded < meta.total ? `the last ${recorded} of ${meta.total}` : recorded,
+    recorded < meta.total ? `the last ${recorded} of ${meta.total}` : String(recorded),
     waiting > 0 && `${waiting} waiting`,
     shown.length < rows.length && `${shown.length} found`,
   ];
-  setText(page.count, counts.filter((one) => one !== false).join(", "));
+  setText(page.count, counts.filter(Boolean).join(", "));
+  page.noneFound.hidden = shown.length > 0;
   setTabStop(shown.includes(chosen) ? chosen : shown.at(-1));
 }
 
@@ -706,18 +663,23 @@ function setTabStop(row) {
   tabStop = row;
 }
 
+let drawnPets; // what pets was when it was drawn last
+
 function drawPets() {
+  const { count, last } = pets;
   const cells = ({ id, name, status = "" }) =>
     [id, excerpt(name), status].map((text) => make("td", { className: "cut", title: text }, text));
-  page.petRows.replaceChildren(...pets.toReversed().map((pet) => make("tr", {}, ...cells(pet))));
-  page.petTable.hidden = pets.length === 0;
-  page.noPets.hidden = pets.length > 0;
-  page.petsTitle.textContent = pets.length < maxPets ? "Pets" : `Pets, the last ${maxPets}`;
+  page.petRows.replaceChildren(...last.toReversed().map((pet) => make("tr", {}, ...cells(pet))));
+  page.petTable.hidden = count === 0;
+  page.noPets.hidden = count > 0;
+  page.petsTitle.textContent = count > maxPets ? `Pets, the last ${maxPets} of ${count}` : "Pets";
+  drawnPets = pets;
 }
 
 // Events.
 
-// A row opens where it is: what is above it may close, and the list must not scroll.
+// A row opens where it is, although another one above it may close. If there is no room
+// below it, it is scrolled up, as far as it stays in sight.
 page.rows.addEventListener("click", (event) => {
   const summary = event.target.closest("summary");
   if (!summary) {
@@ -725,12 +687,16 @@ page.rows.addEventListener("click", (event) => {
   }
   event.preventDefault();
   const row = summary.parentElement;
-  const { top } = summary.getBoundingClientRect();
+  const place = (element) => element.getBoundingClientRect();
+  const { top } = place(summary);
   if (!row.open) {
     showDetail(row);
   }
   row.open = !row.open;
-  page.list.scrollTop += summary.getBoundingClientRect().top - top;
+  page.list.scrollTop += place(summary).top - top;
+  const below = place(row).bottom - place(page.list).bottom;
+  const above = place(summary).top - Math.max(0, place(page.sign).bottom, place(page.list).top);
+  page.list.scrollTop += Math.max(0, Math.min(below, above));
 });
 
 page.rows.addEventListener("keydown", (event) => {
@@ -749,29 +715,33 @@ page.rows.addEventListener("focusin", (event) => {
   setTabStop(chosen);
 });
 
-page.faults.addEventListener("submit", (event) => {
+page.another.addEventListener("submit", async (event) => {
   event.preventDefault();
-  setFault(page.anotherField.value);
+  page.field.setCustomValidity(await setFault(page.field.value));
+  page.field.reportValidity();
 });
+
+page.field.addEventListener("input", () => page.field.setCustomValidity(""));
 
 page.keyForm.addEventListener("submit", async (event) => {
   event.preventDefault();
-  sessionStorage.apiKey = page.keyField.value.replace(/[^!-~]/g, ""); // no key has a space
+  storage.apiKey = page.keyField.value.replace(/[^!-~]/g, ""); // no key has a space
   await read();
-  page.scope.focus();
+  page.scope.focus({ preventScroll: true });
 });
 
 page.copy.addEventListener("click", async () => {
   await navigator.clipboard.writeText(page.base.textContent);
   say("Copied");
 });
+page.copy.addEventListener("blur", () => say(""));
 
 page.filter.addEventListener("input", filter);
-page.addPet.addEventListener("click", addPet);
+page.addPet.addEventListener("click", () => addPet(newPet()));
 page.story.addEventListener("click", showStory);
 page.end.addEventListener("click", async () => {
   await act("DELETE", "/__admin/fault");
-  page.scope.focus(); // as the button is hidden
+  page.scope.focus({ preventScroll: true }); // as the button is hidden
 });
 page.clear.addEventListener("click", () => {
   if (confirm("Remove all recorded requests, for all clients?")) {
@@ -791,15 +761,16 @@ function takeKey() {
   const fragment = location.hash.slice(1).replaceAll("+", "%2B"); // or it would be a space
   const key = new URLSearchParams(fragment).get("key");
   if (key) {
-    sessionStorage.apiKey = key;
+    storage.apiKey = key;
     history.replaceState(null, "", location.pathname);
   }
 }
 
+page.tooOld.hidden = CSS.supports("color", "light-dark(red, red)"); // the newest that is used
 page.base.textContent = `${location.origin}/v1`;
 page.copy.hidden = !navigator.clipboard; // which is for loopback and https only
 takeKey();
-if (sessionStorage.apiKey) {
+if (storage.apiKey) {
   read();
 } else {
   askForKey();
