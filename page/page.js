@@ -385,16 +385,7 @@ function sentenceOf([first, ...later], operation = "") {
     const needsRange = count === Infinity ? isFailure(step) : count > 1;
     return `then ${label}${needsRange ? ` for ${rangeOf(count)}` : ""}`;
   };
-  const near = later.splice(0, 5);
-  const last = later.pop();
-  const others = later.reduce((sum, { count }) => sum + count, 0);
-  const parts = [
-    `for ${rangeOf(first.count)}`,
-    ...near.map(then),
-    others > 0 && `then other codes for ${rangeOf(others)}`,
-    last && then(last),
-  ];
-  return parts.filter(Boolean).join(", ");
+  return [`for ${rangeOf(first.count)}`, ...later.map(then)].join(", ");
 }
 
 function counted(number, noun) {
@@ -485,7 +476,7 @@ function drawSign(isAnswering) {
   }
   setText(page.headline, headline);
   setText(page.sentence, sentence);
-  setText(page.query, isSet ? excerpt(queryOf(fault)) : "");
+  setText(page.query, isSet ? queryOf(fault) : "");
   page.end.hidden = !isAnswering || !(next || isHeld);
   page.end.textContent = isHeld ? "End and release" : "End";
   document.title = page.sign.className === "calm" ? "Petstore" : `${headline} – Petstore`;
