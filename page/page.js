@@ -420,8 +420,8 @@ function reveal(text) {
 }
 
 // excerpt returns the beginning of a text, without half a character.
-function excerpt(text, length = 200) {
-  const start = text.slice(0, length).replace(/[\uD800-\uDBFF]$/, "");
+function excerpt(text) {
+  const start = text.slice(0, 200).replace(/[\uD800-\uDBFF]$/, "");
   return reveal(start) + (start.length < text.length ? "…" : "");
 }
 
@@ -532,19 +532,19 @@ function fillRow(row) {
   compare(request, rows.slice(0, rows.indexOf(row)));
   const { time, method, url, headers, body, seconds, fault, ignored, pause, adds } = request;
   const error = errorOf(request);
-  const faultText = fault && queryOf(fault).replace(/^code=/, "").replaceAll("&", " ");
+  const origin = isPreferred(request) ? "Prefer: " : "";
+  const faultText = fault && origin + queryOf(fault).replace(/^code=/, "").replaceAll("&", " ");
   const isNotable = hasFailed(request) || adds.length > 1;
   const note = (className, text) => text && make("span", { className }, text);
   const notes = [
     note("mono", excerpt(url)),
-    note(isFailure(fault) ? "mono bad" : "mono quiet", faultText && `${isPreferred(request) ? "Prefer: " : ""}${faultText}`),
+    note(isFailure(fault) ? "mono bad" : "mono quiet", faultText),
     note(isNotable ? "verdict bad" : "verdict quiet", verdictOf(request)),
     note("verdict quiet", pause !== undefined && `again, ${pause < 0.01 ? "at once" : `after ${pause.toFixed(2)} s`}`),
     note("warn", error && excerpt(error)),
     note("warn", ignored && excerpt(`ignored: ${ignored.join(", ")}`)),
     note("body quiet", !error && pause === undefined && excerpt(body)),
   ].filter(Boolean);
-  const client = clientOf(headers);
   row.className = isWaiting(request) ? "waiting" : "";
   row.seconds = make("span", { className: "quiet" }, inSeconds(seconds));
   row.firstChild.replaceChildren(
@@ -552,7 +552,11 @@ function fillRow(row) {
     make("span", { className: "mono cut" }, excerpt(method)),
     make("span", { className: `chip ${colourOf(request)}` }, outcomeOf(request)),
     make("span", { className: "what cut" }, ...notes.flatMap((one) => [one, " "])),
-    make("span", { className: "client cut quiet", title: excerpt(headers["User-Agent"] ?? "") }, excerpt(client)),
+    make(
+      "span",
+      { className: "client cut quiet", title: excerpt(headers["User-Agent"] ?? "") },
+      excerpt(clientOf(headers)),
+    ),
     row.seconds,
   );
 }
