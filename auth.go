@@ -46,8 +46,8 @@ func requireKey(key string, r *http.Request) error {
 		}
 	}
 	if token == "" {
-		e := newError(401, "send the API key in one header: Authorization: Bearer <API_KEY>")
-		e.header = header{"WWW-Authenticate", `Bearer realm="petstore"`}
+		e := newError(http.StatusUnauthorized, "send the API key in one header: Authorization: Bearer <API_KEY>")
+		e.field = field{"WWW-Authenticate", `Bearer realm="petstore"`}
 		return e
 	}
 	// The time that the comparison takes does not depend on how much of the key is
@@ -84,7 +84,6 @@ func cutBearer(value string) (scheme, rest string) {
 // allowOrigins adds to h the headers that let web pages of every origin read the
 // response to r (Fetch standard, "CORS protocol").
 func allowOrigins(h http.Header, r *http.Request) {
-	h.Set("Vary", "Origin") // or a cache may give a page an answer without these headers
 	if r.Header.Get("Origin") == "" {
 		return
 	}

@@ -1,16 +1,16 @@
 package main
 
-// This file holds failures: the Error, the parsing of what clients give, most of whose
-// failures are Errors, and the faults that clients ask for.
+// This file holds failures: the Error, the parameters of a query or a Prefer header, whose
+// mistakes are Errors, and the faults that such parameters ask for.
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,7 +18,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 )
 
 // Error is the body of a response that reports a failure (contract, sections 2 and
@@ -28,7 +27,7 @@ type Error struct {
 	Message string `json:"message"` // for people
 	Status  int    `json:"status"`  // the HTTP status of the response
 
-	header header // of the response
+	field field // of the header of the response
 }
 
 func (e Error) Error() string { return e.Message }
@@ -50,7 +49,7 @@ func newError(status int, message string) Error {
 var snakeCase = strings.NewReplacer(" ", "_", "'", "")
 
 func badRequest(code, message string) Error {
-	return Error{Code: code, Message: message, Status: 400}
+	return Error{Code: code, Message: message, Status: http.StatusBadRequest}
 }
 
 // invalidToken returns the Error of a 401 for a wrong key.
@@ -58,8 +57,8 @@ func invalidToken(message string) Error {
 	return Error{
 		Code:    codeInvalidToken,
 		Message: message,
-		Status:  401,
-		header:  header{"WWW-Authenticate", `Bearer realm="petstore", error="invalid_token"`},
+		Status:  http.StatusUnauthorized,
+		field:   field{"WWW-Authenticate", `Bearer realm="petstore", error="invalid_token"`},
 	}
 }
 
@@ -122,8 +121,8 @@ func parseInteger(invalid func(name, given, allowed string) Error,
 // once, after the last step.
 type firstError struct{ err error }
 
-// fail sets the error to err, unless an earlier step has failed.
-func (f *firstError) fail(err error) {
+// note notes the result of a step: an error, or nil.
+func (f *firstError) note(err error) {
 	if f.err == nil {
 		f.err = err
 	}
@@ -142,7 +141,7 @@ func (a *arguments) integer(name string, least, most, otherwise int64) int64 {
 		return otherwise
 	}
 	n, err := parseInteger(invalidParameter, name, a.Get(name), least, most)
-	a.fail(err)
+	a.note(err)
 	return n
 }
 
@@ -151,7 +150,7 @@ func (a *arguments) integer(name string, least, most, otherwise int64) int64 {
 func (a *arguments) choice(name string, allowed []string) string {
 	word := a.Get(name)
 	if a.Has(name) && !slices.Contains(allowed, word) {
-		a.fail(invalidParameter(name, word, orList(allowed)))
+		a.note(invalidParameter(name, word, orList(allowed)))
 	}
 	return word
 }
@@ -168,7 +167,7 @@ func (a *arguments) seconds(name string) (string, time.Duration) {
 	isPlain := json.Valid([]byte(text)) && strings.Trim(text, ".0123456789") == ""
 	if err != nil || !isPlain || n > maxDelay.Seconds() {
 		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxDelay.Seconds())
-		a.fail(invalidParameter(name, text, allowed))
+		a.note(invalidParameter(name, text, allowed))
 	}
 	return strconv.FormatFloat(n, 'f', -1, 64), time.Duration(n * float64(time.Second))
 }
@@ -187,7 +186,7 @@ func (a *arguments) retryAfter() string {
 	n, err := parseInteger(invalidParameter, name, number, 0, maxRetryAfter)
 	if err != nil { // its message does not name the other forms
 		allowed := fmt.Sprintf("an integer from 0 to %d, date: and such an integer, or none", maxRetryAfter)
-		a.fail(invalidParameter(name, text, allowed))
+		a.note(invalidParameter(name, text, allowed))
 	}
 	if isDate {
 		return dateAfter + strconv.FormatInt(n, 10)
@@ -205,91 +204,9 @@ func (a *arguments) errorCode() string {
 	}
 	isValid := text != "" && len(text) <= 100 && !strings.ContainsFunc(text, isOther)
 	if a.Has(name) && !isValid {
-		a.fail(invalidParameter(name, text, "1 to 100 of the characters a-z, A-Z, 0-9, _, - and ."))
+		a.note(invalidParameter(name, text, "1 to 100 of the characters a-z, A-Z, 0-9, _, - and ."))
 	}
-	return strings.Clone(text) // or the journal would keep the whole query in memory
-}
-
-// object is a JSON object that is being parsed. A method that parses a member removes
-// it, so only the unknown members are left in the end. The error is that of the first
-// member that a method has refused.
-type object struct {
-	members map[string]json.RawMessage
-	firstError
-}
-
-// parseObject parses the JSON object of a pet. The last of several members with the
-// same name wins, as in encoding/json. Error messages call the text name,
-// such as "the body".
-func parseObject(name string, text []byte) (*object, error) {
-	if !utf8.Valid(text) {
-		return nil, badRequest(codeInvalidBody, name+" is not valid UTF-8")
-	}
-	o := &object{}
-	err := parseJSON(name, text, &o.members, `a JSON object, such as {"name":"Rex","categoryId":7}`)
-	return o, err
-}
-
-// take removes a member that must be there, and returns its JSON, or nil if it is
-// missing.
-func (o *object) take(name, allowed string) json.RawMessage {
-	value := o.members[name]
-	if value == nil {
-		o.fail(invalidJSON(name, "missing", allowed))
-	}
-	delete(o.members, name)
-	return value
-}
-
-// text returns a member that must be a JSON string.
-func (o *object) text(name string) string {
-	value := o.take(name, "a string")
-	if !bytes.HasPrefix(value, []byte(`"`)) {
-		o.fail(invalidJSON(name, string(value), "a string"))
-	}
-	var text string
-	json.Unmarshal(value, &text) // fails only after an error above
 	return text
-}
-
-// choice returns a member that must be one of the allowed words, or "" if it is missing.
-func (o *object) choice(name string, allowed []string) string {
-	value := o.members[name]
-	if value == nil {
-		return ""
-	}
-	delete(o.members, name)
-	var word string
-	json.Unmarshal(value, &word) // what is not a string is not one of the words
-	if !slices.Contains(allowed, word) {
-		o.fail(invalidJSON(name, string(value), orList(allowed)))
-	}
-	return word
-}
-
-// integer returns a member that must be an integer.
-func (o *object) integer(name string, least, most int64) int64 {
-	value := o.take(name, "an integer")
-	n, err := parseInteger(invalidJSON, name, string(value), least, most)
-	o.fail(err)
-	return n
-}
-
-// parseJSON parses text into v. Error messages call the text name, such as "the body".
-// They also say which JSON is allowed.
-func parseJSON(name string, text []byte, v any, allowed string) error {
-	err := json.Unmarshal(text, v)
-	trimmed := bytes.TrimSpace(text)
-	isNull := string(trimmed) == "null" // encoding/json accepts null for anything
-	if err == nil && !isNull {
-		return nil
-	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && len(trimmed) > 0 {
-		message := fmt.Sprintf("%s is not JSON: %v, at byte %d; it must be %s", name, syntax, syntax.Offset, allowed)
-		return badRequest(codeInvalidBody, message)
-	}
-	return invalidJSON(name, cmp.Or(string(trimmed), "empty"), allowed)
 }
 
 // unknownNames returns the sorted keys of given that are not known.
@@ -304,9 +221,9 @@ func unknownNames[V any](given map[string]V, known []string) []string {
 	return unknown
 }
 
-// fault is a failure that a client asks for, to test how it handles one. A Prefer
-// header asks for a fault of its own request. A standing fault is applied to the
-// requests that follow. The zero fault does nothing.
+// fault is a failure that a client asks for, to test how the program under test handles it.
+// A Prefer header asks for a fault of its own request, and a standing fault is applied to
+// the requests that follow. The zero fault does nothing.
 type fault struct {
 	// The parameters, as they are shown. Those that were not given are empty. What they
 	// mean is in api/openapi.json.
@@ -316,7 +233,7 @@ type fault struct {
 	RetryAfter  string `json:"retry-after,omitempty"`
 	ErrorCode   string `json:"error-code,omitempty"`
 
-	code        *faultCode // of a single request, see with; nil without a code
+	code        *faultCode // set by withCode for a single request; nil without a code
 	delay       time.Duration
 	answerDelay time.Duration
 }
@@ -327,38 +244,23 @@ const (
 	dateAfter     = "date:"          // begins a RetryAfter that is to be a date
 )
 
-// parameters returns the names of the parameters, each with its value.
-func (f fault) parameters() [][2]string {
-	return [][2]string{
-		{"code", f.Code},
-		{"delay", f.Delay},
-		{"answer-delay", f.AnswerDelay},
-		{"retry-after", f.RetryAfter},
-		{"error-code", f.ErrorCode},
-	}
-}
+// faultParameters are the names of the parameters.
+var faultParameters = []string{"code", "delay", "answer-delay", "retry-after", "error-code"}
 
 // String returns the parameters in the form of Preference-Applied and of the log,
 // such as "code=503, delay=0.2".
 func (f fault) String() string {
+	values := []string{f.Code, f.Delay, f.AnswerDelay, f.RetryAfter, f.ErrorCode} // of faultParameters
 	var list []string
-	for _, p := range f.parameters() {
-		if name, value := p[0], p[1]; value != "" {
-			list = append(list, name+"="+value)
+	for i, value := range values {
+		if value != "" {
+			list = append(list, faultParameters[i]+"="+value)
 		}
 	}
 	return strings.Join(list, ", ")
 }
 
-// faultParameters are the names of the parameters.
-var faultParameters = func() (names []string) {
-	for _, p := range (fault{}).parameters() {
-		names = append(names, p[0])
-	}
-	return names
-}()
-
-// chooseFault sets the fault of the request. A fault in the Prefer header takes
+// chooseFault chooses the fault of the request. A fault in the Prefer header takes
 // precedence; the standing fault then does not count the request.
 func (x *exchange) chooseFault() error {
 	f, ignored, err := parsePrefer(x.r.Header["Prefer"])
@@ -367,15 +269,18 @@ func (x *exchange) chooseFault() error {
 		return err
 	}
 	if f != (fault{}) {
-		x.fault = f
 		x.w.Header().Set("Preference-Applied", f.String())
-		return nil
-	}
-	if standing := x.world.standing.Load(); standing != nil {
+	} else if standing := x.world.standing.Load(); standing != nil {
 		if next, ok := standing.next(x.route.operation); ok {
-			x.fault, x.standing = next, standing
+			f, x.standing = next, standing
 		}
 	}
+	if f != (fault{}) {
+		applied := f // a copy, or each f would be on the heap
+		x.entry.Fault = &applied
+		x.track() // as the request may wait from now on
+	}
+	x.fault = f
 	return nil
 }
 
@@ -398,7 +303,7 @@ func parsePrefer(lines []string) (f fault, ignored []string, err error) {
 	}
 	f, codes := parseFault(given)
 	if len(codes) > 0 { // there is no second, as a comma would begin another preference
-		f = f.with(codes[0])
+		f = f.withCode(codes[0])
 	}
 	return f, unknownNames(given.Values, faultParameters), given.err
 }
@@ -414,7 +319,7 @@ func parseFault(given *arguments) (f fault, codes []*faultCode) {
 		for _, name := range strings.Split(given.Get("code"), ",") {
 			code, err := findCode(name)
 			if err != nil {
-				given.fail(err)
+				given.note(err)
 				break
 			}
 			hasStatus = hasStatus || code.status != 0
@@ -423,14 +328,14 @@ func parseFault(given *arguments) (f fault, codes []*faultCode) {
 	}
 	for _, name := range []string{"retry-after", "error-code"} {
 		if given.Has(name) && !hasStatus { // only an Error has it
-			given.fail(badRequest(codeInvalidParameter, name+" needs a status as code, such as code=503"))
+			given.note(badRequest(codeInvalidParameter, name+" needs a status as code, such as code=503"))
 		}
 	}
 	return f, codes
 }
 
-// with returns the fault with a code. Only an Error has a Retry-After and an error code.
-func (f fault) with(code *faultCode) fault {
+// withCode returns the fault with a code. Only an Error has a Retry-After and an error code.
+func (f fault) withCode(code *faultCode) fault {
 	f.Code, f.code = code.name, code
 	if code.status == 0 {
 		f.RetryAfter, f.ErrorCode = "", ""
@@ -438,27 +343,31 @@ func (f fault) with(code *faultCode) fault {
 	return f
 }
 
-// standingFault is a fault for the requests that follow. Its JSON is what PUT and GET
-// /__admin/fault answer, but for the number of requests that it holds. It is safe for
-// concurrent use.
+// standingFault is a fault for the requests that follow. It is safe for concurrent use.
 type standingFault struct {
+	codes  []*faultCode       // of the parameter code, applied in turn
+	limit  int64              // the largest value of Applied
+	ctx    context.Context    // done when no request is to wait for the fault any longer
+	cancel context.CancelFunc // ends ctx
+
+	mu    sync.Mutex // guards the counters of shown
+	shown shownFault
+}
+
+// shownFault is what PUT and GET /__admin/fault show of a standing fault.
+type shownFault struct {
 	fault            // its Code may be a list
 	Operation string `json:"operation,omitempty"` // empty for all requests under /v1
 	Skip      int64  `json:"skip,omitempty"`
 	Times     int64  `json:"times,omitempty"` // 0 if it is not given
 
-	codes []*faultCode       // of Code, applied in turn
-	limit int64              // of Applied
-	ctx   context.Context    // done when no request is to wait for the fault any longer
-	end   context.CancelFunc // ends ctx
-
-	mu      sync.Mutex // guards the counters
-	Matched int64      `json:"matched"`
-	Applied int64      `json:"applied"`
+	Matched int64 `json:"matched"`
+	Applied int64 `json:"applied"`
+	Held    int64 `json:"held"` // the requests that the fault was applied to, and that have not been recorded
 }
 
 // parseStandingFault parses the parameters of PUT /__admin/fault. The fault ends when its
-// end is called, or ctx is done. The operations are the values that the parameter
+// cancel is called, or ctx is done. The operations are the values that the parameter
 // operation may have.
 func parseStandingFault(ctx context.Context, given *arguments, operations []string) (*standingFault, error) {
 	if !slices.ContainsFunc(faultParameters, given.Has) {
@@ -466,83 +375,86 @@ func parseStandingFault(ctx context.Context, given *arguments, operations []stri
 			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
 	}
 	f := &standingFault{}
-	f.fault, f.codes = parseFault(given)
-	f.Code = given.Get("code")
-	f.Skip = given.integer("skip", 0, math.MaxInt64, 0)
-	f.Times = given.integer("times", 1, math.MaxInt64, 0)
-	f.limit = cmp.Or(f.Times, math.MaxInt64)
+	f.shown.fault, f.codes = parseFault(given)
+	f.shown.Code = given.Get("code")
+	f.shown.Skip = given.integer("skip", 0, math.MaxInt64, 0)
+	f.shown.Times = given.integer("times", 1, math.MaxInt64, 0)
+	f.limit = cmp.Or(f.shown.Times, math.MaxInt64)
 	if len(f.codes) > 1 {
 		f.limit = int64(len(f.codes))
 		if given.Has("times") {
-			given.fail(badRequest(codeInvalidParameter,
+			given.note(badRequest(codeInvalidParameter,
 				"times cannot be given with a list of codes, as each of them is applied once"))
 		}
 	}
-	f.Operation = given.choice("operation", operations)
+	f.shown.Operation = given.choice("operation", operations)
 	if given.err != nil {
 		return nil, given.err
 	}
-	f.ctx, f.end = context.WithCancel(ctx)
+	f.ctx, f.cancel = context.WithCancel(ctx)
 	return f, nil
 }
 
 // next counts a request of this operation if the fault is for it. It returns the fault of
-// the request, and reports whether the request gets one.
+// the request, and reports whether the request gets one. If so, release must be called.
 func (f *standingFault) next(operation string) (next fault, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.Operation != "" && f.Operation != operation {
+	s := &f.shown
+	if s.Operation != "" && s.Operation != operation {
 		return fault{}, false
 	}
-	f.Matched++
-	if f.Matched <= f.Skip || f.Applied == f.limit {
+	s.Matched++
+	if s.Matched <= s.Skip || s.Applied == f.limit {
 		return fault{}, false
 	}
-	next = f.fault
+	next = s.fault
 	if len(f.codes) > 0 {
-		next = next.with(f.codes[f.Applied%int64(len(f.codes))]) // the limit ends a list
+		next = next.withCode(f.codes[s.Applied%int64(len(f.codes))]) // the limit ends a list
 	}
-	f.Applied++
+	s.Applied++
+	s.Held++
 	return next, true
 }
 
-// encode returns the fault as JSON, with the number of requests that it holds.
-func (f *standingFault) encode(held int64) []byte {
+// release notes that a request to which the fault was applied is being recorded.
+func (f *standingFault) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return encodeJSON(struct {
-		*standingFault
-		Held int64 `json:"held"`
-	}{f, held})
+	f.shown.Held--
+}
+
+// encode returns the fault as JSON.
+func (f *standingFault) encode() []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return encodeJSON(f.shown)
 }
 
 // faultCode says what a request gets whose fault has this code. What that means for the
 // client is described in api/openapi.json.
 type faultCode struct {
-	name    string
-	status  int  // that the code stands for, or 0
-	instead bool // whether the operation is not performed
-	// change returns the answer in place of the one that was made. Nil is for no change.
-	change func(fault, answer) answer
-	// deliver returns how the answer is sent. The size is that of the body, or 0 for HEAD,
-	// which has none. Nil is for the usual delivery.
-	deliver func(size int, d durations) delivery
+	name           string
+	status         int                        // that the code stands for, or 0
+	skipsOperation bool                       // whether the operation is not performed
+	change         func(fault, answer) answer // returns the answer to send in place of another; nil for no change
+	send           sender
 }
 
-// noCode is for a fault without a code.
-var noCode = &faultCode{}
+// codeOK is also for a fault without a code.
+var codeOK = &faultCode{name: "ok", send: sendAll}
 
 // faultCodes are the codes that are not a status.
 var faultCodes = []*faultCode{
-	{name: "ok"},
-	{name: "hangup", instead: true, deliver: hangUp},
-	{name: "rst", instead: true, deliver: resetTCP},
-	{name: "lost", deliver: hangUp},
-	{name: "truncate", deliver: truncate},
-	{name: "stall", deliver: stall},
-	{name: "drip", deliver: drip},
-	{name: "malformed", change: malform},
-	{name: "html", change: replaceByHTML},
+	codeOK,
+	{name: "hangup", skipsOperation: true, send: sendNothing},
+	{name: "rst", skipsOperation: true, send: resetConnection},
+	{name: "lost", send: sendNothing},
+	{name: "truncate", send: truncate},
+	{name: "stall", send: stall},
+	{name: "drip", send: drip},
+	{name: "malformed", change: halve, send: sendAll},
+	{name: "html", change: replaceByHTML, send: sendAll},
 }
 
 // findCode returns the faultCode with this name, which may be a status. If there is none,
@@ -559,21 +471,20 @@ func findCode(name string) (*faultCode, error) {
 	if err != nil { // its message does not name the words
 		return nil, invalidParameter("code", name, "a status from 400 to 599, "+orList(words))
 	}
-	// The journal would keep the whole query in memory with the given name.
-	return &faultCode{name: strconv.FormatInt(status, 10), status: int(status), instead: true, change: simulate}, nil
+	return &faultCode{name: name, status: int(status), skipsOperation: true, change: simulate, send: sendAll}, nil
 }
 
 // simulate answers with the Error of a status. A simulated 401 is that of a wrong key.
 func simulate(f fault, _ answer) answer {
 	const message = "simulated error, as requested"
 	e := newError(f.code.status, message)
-	if e.Status == 401 {
+	if e.Status == http.StatusUnauthorized {
 		e = invalidToken(message)
 	}
 	e.Code = cmp.Or(f.ErrorCode, e.Code)
 	a := errorAnswer(e)
 	a.retryAfter = f.RetryAfter
-	if a.retryAfter == "" && (e.Status == 429 || e.Status == 503) {
+	if a.retryAfter == "" && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable) {
 		a.retryAfter = "1"
 	}
 	return a
@@ -594,8 +505,8 @@ func retryAfterNow(retryAfter string) string {
 	return retryAfter
 }
 
-// malform halves the body, so that it is no JSON. The answer is otherwise whole.
-func malform(_ fault, a answer) answer {
+// halve leaves half of the body, so that it is no JSON.
+func halve(_ fault, a answer) answer {
 	a.body = a.body[:len(a.body)/2]
 	return a
 }
@@ -603,35 +514,62 @@ func malform(_ fault, a answer) answer {
 // replaceByHTML answers as a gateway that lost the answer.
 func replaceByHTML(_ fault, a answer) answer {
 	return answer{
-		status:      502,
+		status:      http.StatusBadGateway,
 		contentType: "text/html",
 		body:        []byte("<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"),
 		problem:     a.problem,
-		isGateway:   true,
+		ofGateway:   true,
 	}
 }
 
-func hangUp(int, durations) delivery { return delivery{ending: noAnswer} }
+// sendNothing closes the connection without an answer.
+func sendNothing(*exchange) (lastAct func()) { return closeConnection }
 
-func resetTCP(int, durations) delivery { return delivery{ending: tcpReset} }
+// closeConnection closes the connection. If a part of an answer was sent, the client gets
+// no more than that.
+func closeConnection() { panic(http.ErrAbortHandler) } // of which net/http logs nothing
 
-// truncate sends half of the body. If there is none, no answer is sent.
-func truncate(size int, _ durations) delivery {
-	if size == 0 {
-		return delivery{ending: noAnswer}
+// resetConnection closes the connection with a TCP RST, and without an answer.
+func resetConnection(x *exchange) (lastAct func()) {
+	return func() {
+		conn, _, err := http.NewResponseController(x.w).Hijack()
+		if err != nil {
+			closeConnection()
+		}
+		conn.(*net.TCPConn).SetLinger(0) // discards unsent data, and makes Close send a RST
+		conn.Close()
 	}
-	return delivery{pieces: 2, ending: cutShort}
+}
+
+// truncate sends half of the body, or nothing if there is none, and closes the connection.
+func truncate(x *exchange) (lastAct func()) {
+	if body := x.bodyToSend(); len(body) > 0 {
+		x.writeHeader()
+		x.sendPiece(body[:len(body)/2])
+	}
+	return closeConnection
 }
 
 // stall is truncate with a pause before the connection is closed.
-func stall(size int, d durations) delivery {
-	truncated := truncate(size, d)
-	return delivery{pieces: 2, pause: d.stall, ending: truncated.ending}
+func stall(x *exchange) (lastAct func()) {
+	lastAct = truncate(x)
+	x.wait(x.service.durations.stall)
+	return lastAct
 }
 
 const dripPieces = 10
 
-// drip sends the body in pieces, none of which is empty.
-func drip(size int, d durations) delivery {
-	return delivery{pieces: min(dripPieces, size), pause: d.drip}
+// drip sends the body in pieces, none of which is empty, with a pause between them.
+func drip(x *exchange) (lastAct func()) {
+	x.writeHeader()
+	rest := x.bodyToSend()
+	for n := min(dripPieces, len(rest)); n > 1; n-- {
+		piece := rest[:len(rest)/n]
+		rest = rest[len(piece):]
+		x.sendPiece(piece)
+		if !x.wait(x.service.durations.drip) {
+			return closeConnection
+		}
+	}
+	return func() { x.w.Write(rest) }
 }

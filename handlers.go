@@ -1,7 +1,7 @@
 package main
 
-// This file holds the HTTP API, in the order in which a request passes through it:
-// routing, the steps of respond, and the operations in the order of the routes.
+// This file holds the HTTP API: the routes, then respond, which is the path of a
+// request, with its steps, and then the operations.
 
 import (
 	"cmp"
@@ -14,7 +14,6 @@ import (
 	"maps"
 	"math"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -35,21 +34,21 @@ type service struct {
 	seed      *store // the pets of a new world; must not be modified
 	log       *slog.Logger
 	durations durations
-	routes    []route
+	routes    []*route
 	mux       *http.ServeMux // leads to the routes and, from everywhere else, to noRoute
 
 	current atomic.Pointer[world] // the world of new requests
-	isUsed  atomic.Bool           // whether any request has come
+	used    atomic.Bool           // whether any request has come
 }
 
 // durations are how long things take. Tests shorten them.
 type durations struct {
-	headers time.Duration // for the headers of a request to arrive
-	read    time.Duration // for the headers and the body
-	stall   time.Duration // before the connection is closed
-	drip    time.Duration // between two pieces
-	journal time.Duration // the longest wait of showJournal
-	stop    time.Duration // the longest wait for the requests in flight
+	readHeader time.Duration // for the headers of a request to arrive
+	read       time.Duration // for the headers and the body
+	stall      time.Duration // before the connection is closed
+	drip       time.Duration // between two pieces
+	journal    time.Duration // the longest wait of showJournal
+	stop       time.Duration // the longest wait for the requests in flight
 }
 
 func newService(ctx context.Context, key string, seed *store, log *slog.Logger) *service {
@@ -59,71 +58,76 @@ func newService(ctx context.Context, key string, seed *store, log *slog.Logger) 
 		seed: seed,
 		log:  log,
 		durations: durations{
-			headers: 5 * time.Second,
-			read:    15 * time.Second,
-			stall:   30 * time.Second,
-			drip:    time.Second,
-			journal: 30 * time.Second,
-			stop:    900 * time.Millisecond, // so that all of a stop takes at most a second
+			readHeader: 5 * time.Second,
+			read:       15 * time.Second,
+			stall:      30 * time.Second,
+			drip:       time.Second,
+			journal:    30 * time.Second,
+			stop:       900 * time.Millisecond, // so that all of a stop takes at most a second
 		},
 		mux: http.NewServeMux(),
 	}
+	allowed := map[string][]string{} // methods by path
 	for _, rt := range routes() {
 		s.addRoute(rt)
+		method, path, _ := strings.Cut(rt.pattern, " ")
+		allowed[path] = append(allowed[path], strings.Replace(method, "GET", "GET, HEAD", 1))
 	}
-	s.handle(noRoute)
+	for path, methods := range allowed {
+		slices.Sort(methods)
+		s.addRoute(&route{pattern: path, handle: refuseMethod(strings.Join(methods, ", ")), refuses: true})
+	}
+	s.addRoute(noRoute)
 	s.current.Store(newWorld(ctx, seed))
 	return s
 }
 
-func (s *service) addRoute(rt route) {
+func (s *service) addRoute(rt *route) {
 	s.routes = append(s.routes, rt)
-	s.handle(&rt)
-}
-
-func (s *service) handle(rt *route) {
 	s.mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) { s.respond(w, r, rt) })
 }
 
 // route maps the requests that a pattern matches to an operation.
 type route struct {
-	pattern    string      // of http.ServeMux, with a method, of which GET includes HEAD
+	pattern    string      // of http.ServeMux, in which GET includes HEAD
 	operation  string      // the name of the operation in api/openapi.json, if it has one
-	parameters []string    // of the query
-	beyond     []string    // those of them that the contract does not have
-	takesBody  bool        // whether a request under /__admin may have a body
-	headers    http.Header // of all answers but that of a gateway
-	perform    func(*exchange) (answer, error)
+	parameters []string    // of the query; the operation must use no others
+	maxBody    int64       // bytes of a body under /__admin, or 0 if it takes none
+	header     http.Header // of all answers but that of a gateway
+	handle     handler     // the operation
+	refuses    bool        // whether it is for requests that no operation is for
 }
 
-func routes() []route {
-	return []route{
-		{pattern: "GET /v1/pets", operation: "listPets", perform: listPets,
-			parameters: []string{"limit", "status", "after"}, beyond: []string{"after"}},
-		{pattern: "POST /v1/pets", operation: "createPet", perform: createPet},
-		{pattern: "GET /v1/pets/{petId}", operation: "getPet", perform: getPet, headers: deprecation},
-		{pattern: "GET /v1/store/orders", perform: listOrders},
+// A handler performs an operation, or returns an error, which becomes an answer.
+type handler func(*exchange) (answer, error)
 
-		{pattern: "POST /__admin/reset", operation: "reset", perform: reset, takesBody: true},
-		{pattern: "GET /__admin/fault", operation: "showFault", perform: showFault},
-		{pattern: "PUT /__admin/fault", operation: "setFault", perform: setFault,
+func routes() []*route {
+	return []*route{
+		{pattern: "GET /v1/pets", operation: "listPets", handle: listPets,
+			parameters: []string{"limit", "status", "after"}},
+		{pattern: "POST /v1/pets", operation: "createPet", handle: createPet},
+		{pattern: "GET /v1/pets/{petId}", operation: "getPet", handle: getPet, header: deprecation},
+		{pattern: "GET /v1/store/orders", handle: listOrders},
+
+		{pattern: "POST /__admin/reset", operation: "reset", handle: reset, maxBody: maxSeed},
+		{pattern: "GET /__admin/fault", operation: "showFault", handle: showFault},
+		{pattern: "PUT /__admin/fault", operation: "setFault", handle: setFault,
 			parameters: slices.Concat(faultParameters, []string{"operation", "skip", "times"})},
-		{pattern: "DELETE /__admin/fault", operation: "clearFault", perform: clearFault},
-		{pattern: "GET /__admin/requests", operation: "showJournal", perform: showJournal,
+		{pattern: "DELETE /__admin/fault", operation: "clearFault", handle: clearFault},
+		{pattern: "GET /__admin/requests", operation: "showJournal", handle: showJournal,
 			parameters: []string{"after", "total", "waiting"}},
-		{pattern: "DELETE /__admin/requests", operation: "clearJournal", perform: clearJournal},
+		{pattern: "DELETE /__admin/requests", operation: "clearJournal", handle: clearJournal},
 
-		{pattern: "GET /healthz", perform: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
-		{pattern: "GET /openapi.json", perform: static("application/json", openAPI)},
-		{pattern: "GET /{$}", perform: static("text/html; charset=utf-8", indexHTML), headers: pageHeaders},
-		{pattern: "GET /page.css", perform: static("text/css; charset=utf-8", pageCSS), headers: pageHeaders},
-		{pattern: "GET /page.js", perform: static("text/javascript; charset=utf-8", pageJS), headers: pageHeaders},
-		{pattern: "GET /favicon.ico", perform: noIcon},
+		{pattern: "GET /healthz", handle: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
+		{pattern: "GET /openapi.json", handle: static("application/json", openAPI)},
+		{pattern: "GET /{$}", handle: static("text/html; charset=utf-8", indexHTML), header: pageHeader},
+		{pattern: "GET /page.css", handle: static("text/css; charset=utf-8", pageCSS), header: pageHeader},
+		{pattern: "GET /page.js", handle: static("text/javascript; charset=utf-8", pageJS), header: pageHeader},
 	}
 }
 
-// noRoute is the route of the requests that no other one matches.
-var noRoute = &route{pattern: "/", perform: refuse}
+// noRoute is the route of the requests for paths that do not exist.
+var noRoute = &route{pattern: "/", handle: refusePath, refuses: true}
 
 // faultOperations returns the operations that a standing fault can be for.
 func (s *service) faultOperations() []string {
@@ -137,7 +141,7 @@ func (s *service) faultOperations() []string {
 	return operations
 }
 
-// deprecation holds the headers of getPet, an operation that will be removed in 2030
+// deprecation is the header of getPet, an operation that will be removed in 2030
 // (RFC 8594; contract, section 9). The contract does not date the deprecation (RFC
 // 9745), so 20 November 2026 is petstore's own.
 var deprecation = http.Header{
@@ -146,9 +150,9 @@ var deprecation = http.Header{
 	"Link":        {`</v1/pets>; rel="successor-version"`},
 }
 
-// pageHeaders are the headers of the page and its files. The page knows the key,
-// so it runs no script but its own, and no other page can frame it.
-var pageHeaders = http.Header{
+// pageHeader is the header of the page and its files. The page knows the key, so it
+// runs no script but its own, and no other page can frame it.
+var pageHeader = http.Header{
 	"Content-Security-Policy": {"default-src 'none'; script-src 'self'; style-src 'self'; " +
 		"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
 	"Cross-Origin-Opener-Policy": {"same-origin"},
@@ -156,9 +160,16 @@ var pageHeaders = http.Header{
 	"X-Content-Type-Options":     {"nosniff"},
 }
 
+// baseHeader is the header of all answers.
+var baseHeader = http.Header{
+	"Cache-Control": {"no-store"}, // or a browser would keep a simulated 410
+	"Vary":          {"Origin"},   // or a cache might give a page an answer without the header of allowOrigins
+}
+
 // ServeHTTP answers OPTIONS, and finds the route of any other request.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.isUsed.Store(true)
+	s.used.Store(true)
+	maps.Copy(w.Header(), baseHeader)
 	allowOrigins(w.Header(), r)
 	if strings.HasPrefix(r.UserAgent(), "Mozilla/") || r.Header.Get("Origin") != "" { // a browser
 		// On a connection that it has used before, it would send a request again if there is
@@ -168,7 +179,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == "OPTIONS": // treated as a preflight, which carries no key
 		allowPreflight(w.Header())
-		w.WriteHeader(204)
+		w.WriteHeader(http.StatusNoContent)
 	case !isClean(r.URL): // the mux would redirect most of these
 		s.respond(w, r, noRoute)
 	default:
@@ -189,39 +200,43 @@ func isClean(u *url.URL) bool {
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p
 }
 
-// respond answers a request, and puts it into the journal. It sends all pieces of the
-// answer but the last, records the request, and then sends the last piece. So the journal
-// shows how the request ended, and a client that has its whole answer finds its request
-// there. This is the middleware of all operations: makeAnswer requires the key, if
-// policyOf says so, and makes an Error of what fails.
+// respond is the path of a request. The last act sends the last piece of the answer, or
+// ends the connection, so a client that has its whole answer finds its request in the
+// journal. This is the middleware of all operations: admit requires the key, if policyOf
+// says so, and failure makes an Error of what fails.
 func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 	x := s.newExchange(w, r, rt)
-	if x.isRecorded {
-		x.world.journal.begin(x.entry)
-		defer x.world.journal.end(x.entry) // if something panics before record
-	}
-	a, d := x.makeAnswer()
-	x.writeHeader(a, d)
-	last := x.sendPieces(&a, &d)
-	x.record(a, d)
-	x.log()
-	x.sendLast(last, d)
+	x.track()
+	defer func() {
+		if !x.finished { // something has panicked, which net/http logs
+			x.answer = answer{problem: "petstore has a bug; its log has the details"}
+			x.finish()
+		}
+	}()
+	send := x.makeAnswer()
+	x.setHeader()
+	lastAct := send(x)
+	x.finish()
+	lastAct()
 }
 
 // exchange is a request that is being answered.
 type exchange struct {
 	service *service
-	world   *world // that of the arrival of the request
+	world   *world // the current one at the arrival of the request or, under /__admin, of its body
 	route   *route
 	policy
 	w     http.ResponseWriter
 	r     *http.Request
-	entry *entry // the request in the journal, if it is recorded
+	entry *entry // what is known of the request, for the journal and the log
 
 	body     []byte         // of the request, once it has been read
 	fault    fault          // of the request, once it has been chosen
 	standing *standingFault // where the fault comes from; nil for Prefer
 	query    arguments      // of the request, once it has been parsed
+	answer   answer         // once it has been made
+	status   int            // what has been sent of the answer: its status, or 0 for nothing
+	finished bool
 }
 
 func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route) *exchange {
@@ -234,21 +249,41 @@ func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route)
 		r:       r,
 		entry:   &entry{},
 	}
-	if x.isRecorded {
+	if x.recorded {
 		x.entry.sentRequest = sentRequest{
-			Time:      timestamp{time.Now()},
 			Method:    r.Method,
 			URL:       r.RequestURI,
 			Operation: rt.operation,
-			Headers:   sentHeaders(r, s.key),
+			Headers:   sentHeader(r, s.key),
 		}
 	}
 	return x
 }
 
-// sentHeaders returns the headers of a request with Host and Transfer-Encoding, which
+// track lists the request as waiting in the journal, with what is known of it so far.
+func (x *exchange) track() {
+	if x.recorded {
+		x.world.journal.track(x.entry)
+	}
+}
+
+// finish records and logs what has become of the request. After that, nothing may change
+// the header of the answer, which the journal keeps.
+func (x *exchange) finish() {
+	x.finished = true
+	e, a := x.entry, x.answer
+	e.Status, e.Error = x.status, a.problem
+	e.AnswerHeaders = journalHeader(x.w.Header()) // net/http sends a copy, made by WriteHeader
+	e.Answer = string(a.body[:min(len(a.body), maxAnswer)])
+	if x.recorded {
+		x.world.journal.record(e, x.standing)
+	}
+	x.log()
+}
+
+// sentHeader returns the headers of a request with Host and Transfer-Encoding, which
 // net/http keeps elsewhere, and with *** in place of the key in Authorization.
-func sentHeaders(r *http.Request, key string) headers {
+func sentHeader(r *http.Request, key string) journalHeader {
 	h := maps.Clone(r.Header)
 	if given := h["Authorization"]; given != nil {
 		h["Authorization"] = hideKey(key, given)
@@ -259,32 +294,33 @@ func sentHeaders(r *http.Request, key string) headers {
 	if r.TransferEncoding != nil {
 		h["Transfer-Encoding"] = r.TransferEncoding
 	}
-	return headers(h)
+	return journalHeader(h)
 }
 
 // policy is what is done with a request, besides answering it.
 type policy struct {
 	needsKey   bool
 	takesFault bool
-	isRecorded bool
-	isControl  bool // so unknown parameters are refused, and all but GET and HEAD are logged
+	recorded   bool
+	admin      bool // so unknown parameters are refused, and all but GET and HEAD are logged
 }
 
 // policyOf returns the policy for a request. Observers, such as the page, and requests
-// under /__admin do not disturb the record.
+// under /__admin do not disturb the record. Outside of these paths, a request with a key
+// is one of a client that has a wrong base URL. Browsers send others by themselves.
 func policyOf(r *http.Request, rt *route) policy {
-	isObserver := r.Header["Petstore-Observer"] != nil
+	observer := r.Header["Petstore-Observer"] != nil
 	switch p := r.URL.Path; {
 	case isUnder(p, "/__admin"):
-		return policy{needsKey: true, isControl: true}
-	case isUnder(p, "/v1") && isObserver:
+		return policy{needsKey: true, admin: true}
+	case isUnder(p, "/v1") && observer:
 		return policy{needsKey: true}
 	case isUnder(p, misplacedAdmin):
-		return policy{needsKey: true, isRecorded: true}
+		return policy{needsKey: true, recorded: true}
 	case isUnder(p, "/v1"):
-		return policy{needsKey: true, isRecorded: true, takesFault: true}
-	case rt == noRoute && !isObserver: // its client may have a wrong base URL
-		return policy{isRecorded: true}
+		return policy{needsKey: true, recorded: true, takesFault: true}
+	case rt.refuses && !observer && r.Header["Authorization"] != nil:
+		return policy{recorded: true}
 	}
 	return policy{}
 }
@@ -293,39 +329,19 @@ func policyOf(r *http.Request, rt *route) policy {
 // applied to its requests, and none is used up.
 const misplacedAdmin = "/v1/__admin"
 
-// answer is the answer to a request, as the journal shows it.
+// answer is the answer to a request. The zero answer is none.
 type answer struct {
 	status      int
-	header      header // besides those that all answers of the route have
+	field       field  // of the header, besides those of the route
 	contentType string // empty without a body
-	body        []byte // must not be modified
-	retryAfter  string // the parameter of a fault, of which the header is made when it is sent
-	problem     string // the message of an Error, or that the client left
-	isGateway   bool   // whether it is that of a gateway, without the headers of the route
+	body        []byte // may be shared with other answers, so it must not be modified
+	retryAfter  string // the parameter of a fault, or ""; see retryAfterNow
+	problem     string // the message of an Error, or why no answer was sent
+	ofGateway   bool   // whether the header lacks what the route has
 }
 
-// header is a header of an answer. The zero header is none.
-type header struct{ name, value string }
-
-// delivery is how an answer is sent. The zero delivery is the usual one.
-type delivery struct {
-	pieces int           // into how many the body is divided, if there are several
-	pause  time.Duration // after each piece but the last
-	ending ending
-}
-
-// ending is how the last piece is sent.
-type ending int
-
-const (
-	asUsual  ending = iota
-	cutShort        // it is not sent, and the connection is closed
-	noAnswer        // nothing is sent, and the connection is closed
-	tcpReset        // nothing is sent, and the connection is reset (TCP RST)
-)
-
-// isSent reports whether the status and the headers are sent.
-func (d delivery) isSent() bool { return d.ending == asUsual || d.ending == cutShort }
+// field is a field of the header of an answer. The zero field is none.
+type field struct{ name, value string }
 
 // jsonAnswer returns an answer whose body is this JSON and a newline. It does not
 // append to the JSON, which other requests may be using.
@@ -336,59 +352,51 @@ func jsonAnswer(status int, text []byte) answer {
 // errorAnswer returns the answer that reports an Error.
 func errorAnswer(e Error) answer {
 	a := jsonAnswer(e.Status, encodeJSON(e))
-	a.header, a.problem = e.header, e.Message
+	a.field, a.problem = e.field, e.Message
 	return a
 }
 
-// makeAnswer makes the answer to a request, and decides how it is sent. If net/http
+// makeAnswer makes the answer to the request, and returns what sends it. If net/http
 // notices that the client has left during the delay, the operation is not performed,
 // although a standing fault has counted the request.
-func (x *exchange) makeAnswer() (answer, delivery) {
-	err := x.receive()
-	x.world.journal.update(x.entry, x.body, x.fault, x.standing)
-	if err != nil {
-		return x.failure(err), delivery{}
+func (x *exchange) makeAnswer() sender {
+	if err := x.admit(); err != nil {
+		x.answer = x.failure(err)
+		return sendAll
 	}
 	if !x.wait(x.fault.delay) {
-		return answer{problem: leftBefore}, delivery{ending: noAnswer}
+		return sendNothing
 	}
-	code := cmp.Or(x.fault.code, noCode)
-	var a answer
-	if !code.instead {
-		a = x.perform()
+	code := cmp.Or(x.fault.code, codeOK)
+	if !code.skipsOperation {
+		x.answer = x.perform()
 	}
 	if code.change != nil {
-		a = code.change(x.fault, a)
+		x.answer = code.change(x.fault, x.answer)
 	}
 	if !x.wait(x.fault.answerDelay) {
-		a.problem = leftBefore
-		return a, delivery{ending: noAnswer}
+		return sendNothing
 	}
-	if code.deliver == nil {
-		return a, delivery{}
-	}
-	size := len(a.body)
-	if x.r.Method == "HEAD" {
-		size = 0
-	}
-	return a, code.deliver(size, x.service.durations)
+	return code.send
 }
 
-// What the journal says of a client that has left.
-const (
-	leftBefore = "the client left before its answer"
-	leftDuring = "the client left before the end of its answer"
-)
-
-// receive reads the body, checks the key, and chooses the fault.
-func (x *exchange) receive() error {
-	if err := x.readBody(); err != nil {
-		return err
-	}
+// admit checks the key, reads the body, and chooses the fault. The body is read even if
+// the key is wrong, but then the error is that of the key (contract, section 5).
+func (x *exchange) admit() error {
+	var first firstError
+	maxSize := int64(maxBody)
 	if x.needsKey {
-		if err := requireKey(x.service.key, x.r); err != nil {
-			return err
-		}
+		first.note(requireKey(x.service.key, x.r))
+	}
+	if first.err == nil {
+		maxSize = max(maxSize, x.route.maxBody)
+	}
+	first.note(x.readBody(maxSize))
+	if first.err != nil {
+		return first.err
+	}
+	if x.admin {
+		x.world = x.service.current.Load()
 	}
 	if x.takesFault {
 		return x.chooseFault()
@@ -396,31 +404,36 @@ func (x *exchange) receive() error {
 	return nil
 }
 
-// readBody reads the body of the request. It must be called before an answer is sent: if
-// net/http closes a connection on which a part of a body is left, the answer may be lost
-// in a reset. It must also be called before any wait, as net/http does not notice that a
-// client has left until the body has been read.
-func (x *exchange) readBody() error {
+// readBody reads the body of the request, of up to maxSize bytes. It must be called before
+// an answer is sent: if net/http closes a connection on which a part of a body is left, the
+// answer may be lost in a reset. It must also be called before any wait, as net/http does
+// not notice that a client has left until the body has been read.
+func (x *exchange) readBody(maxSize int64) error {
 	if x.r.ContentLength == 0 {
 		return nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxSize))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		io.CopyN(io.Discard, x.r.Body, maxDiscarded)
-		return newError(413, fmt.Sprintf("the body is over %d bytes", maxBody))
+		return newError(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is over %d bytes", maxSize))
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return newError(408, "the body did not arrive in time")
+		return newError(http.StatusRequestTimeout, "the body did not arrive in time")
 	case err != nil:
 		return badRequest(codeInvalidBody, "the body is cut short or badly chunked")
 	}
 	x.body = body
+	if x.recorded {
+		x.entry.Body = string(body)
+	}
 	return nil
 }
 
+// The limits of bodies, in bytes.
 const (
-	maxBody      = 64 << 10 // bytes
-	maxDiscarded = 1 << 20  // bytes of a larger body that are read and dropped after the first maxBody + 1
+	maxBody      = 64 << 10
+	maxSeed      = 4 << 20 // of a reset
+	maxDiscarded = 1 << 20 // of the rest of a body that is too large, which is read and dropped
 )
 
 // failure returns the answer to a request that has failed. An error that is not an Error
@@ -431,14 +444,16 @@ func (x *exchange) failure(err error) answer {
 		e.Message = err.Error() // it may say more than e, such as which pet of the seed
 	} else {
 		x.service.log.Error("bug", "error", err, "method", x.r.Method, "url", x.r.RequestURI)
-		e = newError(500, "the service has a bug; its log has the details")
+		e = newError(http.StatusInternalServerError, "the service has a bug; its log has the details")
 	}
 	return errorAnswer(e)
 }
 
 // wait waits for d, or until the fault, the world or the process ends, or the client
 // leaves. It reports false if the client has left: once net/http notices that it has closed
-// the connection or its sending half, or that a write has failed.
+// the connection or its sending half, or that a write has failed. Then nothing more may be
+// sent: a client that has closed its sending half may still be reading, and would take the
+// rest as on time.
 func (x *exchange) wait(d time.Duration) bool {
 	if d == 0 {
 		return true
@@ -454,7 +469,14 @@ func (x *exchange) wait(d time.Duration) bool {
 	case <-ended:
 	case <-x.r.Context().Done():
 	}
-	return x.r.Context().Err() == nil
+	if x.r.Context().Err() == nil {
+		return true
+	}
+	x.answer.problem = "the client left before its answer"
+	if x.status != 0 {
+		x.answer.problem = "the client left before the end of its answer"
+	}
+	return false
 }
 
 // perform performs the operation. Whatever fails becomes an answer, which a fault can
@@ -468,7 +490,7 @@ func (x *exchange) perform() (a answer) {
 	if err := x.parseQuery(); err != nil {
 		return x.failure(err)
 	}
-	a, err := x.route.perform(x)
+	a, err := x.route.handle(x)
 	if err == nil && (a.status < 200 || a.status > 599) {
 		err = fmt.Errorf("the operation has returned no error, and the status %d", a.status)
 	}
@@ -480,7 +502,7 @@ func (x *exchange) perform() (a answer) {
 
 // parseQuery parses the query. A parameter of the route may be given at most once.
 func (x *exchange) parseQuery() error {
-	if x.route == noRoute {
+	if x.route.refuses {
 		return nil // as the path or the method is the first error
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
@@ -493,10 +515,11 @@ func (x *exchange) parseQuery() error {
 		}
 	}
 	x.query.Values = query
-	if x.isControl {
+	if x.admin {
 		return x.refuseUnknown()
 	}
-	x.noteNames()
+	// This is no error, as the client may be newer than the service.
+	x.entry.Ignored = append(x.entry.Ignored, unknownNames(query, x.route.parameters)...)
 	return nil
 }
 
@@ -515,37 +538,20 @@ func (x *exchange) refuseUnknown() error {
 		return badRequest(codeInvalidParameter,
 			fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, quote(unknown[0]), hint))
 	}
-	if len(x.body) > 0 && !rt.takesBody {
+	if len(x.body) > 0 && rt.maxBody == 0 {
 		return badRequest(codeInvalidBody, rt.pattern+" does not take a body; "+hint)
 	}
 	return nil
 }
 
-// noteNames notes in the entry the parameters that are ignored, and what the request
-// uses that the contract does not have. An unknown parameter is no error under /v1, as
-// the client may be newer than the service.
-func (x *exchange) noteNames() {
-	e := x.entry
-	e.Ignored = append(e.Ignored, unknownNames(x.query.Values, x.route.parameters)...)
-	if x.r.Method == "HEAD" {
-		e.Beyond = append(e.Beyond, "HEAD")
+// setHeader sets the header of the answer.
+func (x *exchange) setHeader() {
+	a, h := x.answer, x.w.Header()
+	if !a.ofGateway {
+		maps.Copy(h, x.route.header)
 	}
-	for _, name := range x.route.beyond {
-		if x.query.Has(name) {
-			e.Beyond = append(e.Beyond, name)
-		}
-	}
-}
-
-// writeHeader writes the status and the headers, which net/http sends with the first
-// piece of the body.
-func (x *exchange) writeHeader(a answer, d delivery) {
-	h := x.w.Header()
-	if !a.isGateway {
-		maps.Copy(h, x.route.headers)
-	}
-	if a.header.name != "" {
-		h.Set(a.header.name, a.header.value)
+	if a.field.name != "" {
+		h.Set(a.field.name, a.field.value)
 	}
 	if value := retryAfterNow(a.retryAfter); value != "" {
 		h.Set("Retry-After", value)
@@ -556,44 +562,36 @@ func (x *exchange) writeHeader(a answer, d delivery) {
 		// body is cut short.
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
-	if d.isSent() {
-		x.w.WriteHeader(a.status)
-	}
 }
 
-// sendPieces sends all pieces of the body but the last, which it returns. If the client
-// leaves, a says so, and d ends the answer here: a client that has closed its sending half
-// may still be reading, and would take the rest as on time.
-func (x *exchange) sendPieces(a *answer, d *delivery) (last []byte) {
-	last = a.body
-	for n := d.pieces; n > 1; n-- {
-		piece := last[:len(last)/n]
-		last = last[len(piece):]
-		if d.isSent() {
-			x.w.Write(piece)
-			http.NewResponseController(x.w).Flush()
-		}
-		if !x.wait(d.pause) {
-			a.problem = leftBefore
-			if d.isSent() {
-				a.problem, d.ending = leftDuring, cutShort
-			}
-			break
-		}
-	}
-	return last
+// A sender sends the answer to a request but for the last act, which it returns.
+type sender func(*exchange) (lastAct func())
+
+// sendAll sends the whole answer.
+func sendAll(x *exchange) (lastAct func()) {
+	x.writeHeader()
+	return func() { x.w.Write(x.bodyToSend()) }
 }
 
-// record puts the answer into the journal.
-func (x *exchange) record(a answer, d delivery) {
-	e := x.entry
-	if d.isSent() {
-		e.Status = a.status
+// writeHeader writes the status and the header, which net/http sends with the first piece
+// of the body.
+func (x *exchange) writeHeader() {
+	x.w.WriteHeader(x.answer.status)
+	x.status = x.answer.status
+}
+
+// bodyToSend returns what is to be sent of the body: all of it or, for HEAD, nothing.
+func (x *exchange) bodyToSend() []byte {
+	if x.r.Method == "HEAD" {
+		return nil
 	}
-	e.AnswerHeaders = headers(x.w.Header()) // net/http sends a copy that WriteHeader has made
-	e.Answer = string(a.body[:min(len(a.body), maxAnswer)])
-	e.Error = a.problem
-	x.world.journal.end(e)
+	return x.answer.body
+}
+
+// sendPiece sends a piece of the body at once.
+func (x *exchange) sendPiece(piece []byte) {
+	x.w.Write(piece)
+	http.NewResponseController(x.w).Flush()
 }
 
 // log logs a recorded request, or one that may change the service through /__admin, on
@@ -602,8 +600,8 @@ func (x *exchange) log() {
 	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return // as by default, without the work below
 	}
-	mayChange := x.isControl && x.r.Method != "GET" && x.r.Method != "HEAD"
-	if !x.isRecorded && !mayChange {
+	mayChange := x.admin && x.r.Method != "GET" && x.r.Method != "HEAD"
+	if !x.recorded && !mayChange {
 		return
 	}
 	e := x.entry
@@ -617,45 +615,20 @@ func (x *exchange) log() {
 	if e.Ignored != nil {
 		attrs = append(attrs, "ignored", e.Ignored)
 	}
-	if e.Beyond != nil {
-		attrs = append(attrs, "beyond", e.Beyond)
-	}
 	attrs = append(attrs, "client", x.r.RemoteAddr, "agent", x.r.UserAgent())
 	x.service.log.Info("request", attrs...)
 }
 
-// sendLast sends the last piece of the body, or ends the connection in its place. If less
-// than the Content-Length has been sent then, net/http closes the connection.
-func (x *exchange) sendLast(last []byte, d delivery) {
-	switch d.ending {
-	case asUsual:
-		x.w.Write(last)
-	case tcpReset:
-		resetConnection(x.w)
-	case noAnswer:
-		panic(http.ErrAbortHandler) // closes the connection; net/http logs nothing
-	}
+// refuseMethod returns an operation that fails as the path has these methods only.
+func refuseMethod(methods string) handler {
+	e := newError(http.StatusMethodNotAllowed, "this path allows "+methods+" only")
+	e.field = field{"Allow", methods}
+	return func(*exchange) (answer, error) { return answer{}, e }
 }
 
-// resetConnection closes the connection with a TCP RST.
-func resetConnection(w http.ResponseWriter) {
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		panic(http.ErrAbortHandler) // the connection is closed in the usual way
-	}
-	conn.(*net.TCPConn).SetLinger(0) // discards unsent data, and makes Close send a RST
-	conn.Close()
-}
-
-// refuse fails for a request that no route matches: with a 405 if its path has another
-// method, and with a 404 otherwise.
-func refuse(x *exchange) (answer, error) {
+// refusePath fails as there is no such path.
+func refusePath(x *exchange) (answer, error) {
 	u := x.r.URL
-	if methods := x.service.methodsOf(u); methods != "" {
-		e := newError(405, "this path allows "+methods+" only")
-		e.header = header{"Allow", methods}
-		return answer{}, e
-	}
 	given := cmp.Or(u.EscapedPath(), x.r.RequestURI) // CONNECT and absolute targets may have no path
 	hint := "/openapi.json has the paths, such as /v1/pets, and there is a page at /"
 	switch {
@@ -664,24 +637,7 @@ func refuse(x *exchange) (answer, error) {
 	case isUnder(u.Path, "/v1/v1"):
 		hint = "/v1 stands twice, as the base URL ends with it"
 	}
-	return answer{}, newError(404, "no such path: "+shorten(given)+"; "+hint)
-}
-
-// methodsOf returns the methods of the routes for this URL, separated by commas.
-func (s *service) methodsOf(u *url.URL) string {
-	if !isClean(u) {
-		return ""
-	}
-	var methods []string
-	for _, rt := range s.routes {
-		method, _, _ := strings.Cut(rt.pattern, " ")
-		_, pattern := s.mux.Handler(&http.Request{Method: method, URL: u})
-		if pattern == rt.pattern {
-			methods = append(methods, strings.Replace(method, "GET", "GET, HEAD", 1))
-		}
-	}
-	slices.Sort(methods)
-	return strings.Join(methods, ", ")
+	return answer{}, newError(http.StatusNotFound, "no such path: "+shorten(given)+"; "+hint)
 }
 
 // listPets answers with pets in ascending order of id and, if more follow, a Link to
@@ -694,9 +650,9 @@ func listPets(x *exchange) (answer, error) {
 		return answer{}, x.query.err
 	}
 	pets, more := x.world.pets.list(status, after, int(limit))
-	a := answer{status: 200, contentType: "application/json", body: encodePets(pets)}
+	a := answer{status: http.StatusOK, contentType: "application/json", body: encodePets(pets)}
 	if more {
-		a.header = header{"Link", nextLink(x, pets[len(pets)-1].id)}
+		a.field = field{"Link", nextLink(x, pets[len(pets)-1].id)}
 	}
 	return a, nil
 }
@@ -748,8 +704,8 @@ func createPet(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	a := jsonAnswer(201, added.json)
-	a.header = header{"Location", "/v1/pets/" + strconv.FormatInt(added.id, 10)}
+	a := jsonAnswer(http.StatusCreated, added.json)
+	a.field = field{"Location", "/v1/pets/" + strconv.FormatInt(added.id, 10)}
 	return a, nil
 }
 
@@ -758,13 +714,13 @@ func createPet(x *exchange) (answer, error) {
 func checkContentType(h http.Header) error {
 	coding := strings.Join(h["Content-Encoding"], ", ")
 	if coding != "" && !strings.EqualFold(coding, "identity") {
-		return newError(415, mismatch("Content-Encoding", quote(coding), "left out or identity"))
+		return newError(http.StatusUnsupportedMediaType, mismatch("Content-Encoding", quote(coding), "left out or identity"))
 	}
 	given := cmp.Or(strings.Join(h["Content-Type"], ", "), "application/json")
 	media, params, err := mime.ParseMediaType(given) // which refuses a list of several
 	charset := cmp.Or(params["charset"], "utf-8")
 	if err != nil || media != "application/json" || !strings.EqualFold(charset, "utf-8") {
-		return newError(415, mismatch("Content-Type", quote(given),
+		return newError(http.StatusUnsupportedMediaType, mismatch("Content-Type", quote(given),
 			"application/json, in UTF-8 (curl sends that with --json)"))
 	}
 	return nil
@@ -778,15 +734,15 @@ func getPet(x *exchange) (answer, error) {
 	}
 	p := x.world.pets.get(id)
 	if p == nil {
-		return answer{}, newError(404, fmt.Sprintf("there is no pet %d", id))
+		return answer{}, newError(http.StatusNotFound, fmt.Sprintf("there is no pet %d", id))
 	}
-	return jsonAnswer(200, p.json), nil
+	return jsonAnswer(http.StatusOK, p.json), nil
 }
 
 // listOrders answers 501: the contract names the operation, and does not define
 // it (section 4.4).
 func listOrders(*exchange) (answer, error) {
-	return answer{}, newError(501, "the contract names this operation without its payload")
+	return answer{}, newError(http.StatusNotImplemented, "the contract names this operation without its payload")
 }
 
 // reset replaces the world. The pets of the new world come from the seed in the
@@ -801,17 +757,16 @@ func reset(x *exchange) (answer, error) {
 	}
 	old := x.service.current.Swap(newWorld(x.service.ctx, seed))
 	old.end()
-	return answer{status: 204}, nil
+	return answer{status: http.StatusNoContent}, nil
 }
 
 // showFault answers with the standing fault and its counters, or {}.
 func showFault(x *exchange) (answer, error) {
 	standing := x.world.standing.Load()
 	if standing == nil {
-		return jsonAnswer(200, []byte("{}")), nil
+		return jsonAnswer(http.StatusOK, []byte("{}")), nil
 	}
-	held := x.world.journal.held(standing) // before the counters, so that it is not above them
-	return jsonAnswer(200, standing.encode(held)), nil
+	return jsonAnswer(http.StatusOK, standing.encode()), nil
 }
 
 // setFault replaces the standing fault, and answers with what was set.
@@ -820,18 +775,18 @@ func setFault(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	a := jsonAnswer(200, standing.encode(0)) // before a request can match
+	a := jsonAnswer(http.StatusOK, standing.encode()) // before a request can match
 	x.world.setStanding(standing)
 	return a, nil
 }
 
 func clearFault(x *exchange) (answer, error) {
 	x.world.setStanding(nil)
-	return answer{status: 204}, nil
+	return answer{status: http.StatusNoContent}, nil
 }
 
-// showJournal answers with the journal, once it has as many requests as asked for, or
-// few enough of them wait.
+// showJournal answers with the journal, once it has as many requests as asked for and few
+// enough of them wait, or the longest wait is over.
 func showJournal(x *exchange) (answer, error) {
 	after := x.query.integer("after", 0, math.MaxInt64, 0)
 	total := x.query.integer("total", 0, math.MaxInt64, 0)
@@ -844,12 +799,12 @@ func showJournal(x *exchange) (answer, error) {
 	defer context.AfterFunc(x.world.ctx, cancel)()
 	x.world.journal.wait(ctx, total, maxWaiting)
 
-	return answer{status: 200, contentType: "application/json", body: x.world.journal.encode(after)}, nil
+	return answer{status: http.StatusOK, contentType: "application/json", body: x.world.journal.encode(after)}, nil
 }
 
 func clearJournal(x *exchange) (answer, error) {
 	x.world.journal.clear()
-	return answer{status: 204}, nil
+	return answer{status: http.StatusNoContent}, nil
 }
 
 var (
@@ -864,10 +819,7 @@ var (
 )
 
 // static returns an operation that answers with this body.
-func static(contentType string, body []byte) func(*exchange) (answer, error) {
-	a := answer{status: 200, contentType: contentType, body: body}
+func static(contentType string, body []byte) handler {
+	a := answer{status: http.StatusOK, contentType: contentType, body: body}
 	return func(*exchange) (answer, error) { return a, nil }
 }
-
-// noIcon answers a browser, which asks for an icon by itself.
-func noIcon(*exchange) (answer, error) { return answer{status: 204}, nil }

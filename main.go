@@ -23,14 +23,21 @@ import (
 	"unicode"
 )
 
-// version is the version of the API (contract, section 9).
-const version = "1.0.0"
+// apiVersion is the version of the API (contract, section 9).
+const apiVersion = "1.0.0"
 
 func main() {
 	// Without this, a write to standard output or standard error would end the
 	// process after the reader of that pipe has gone.
 	signal.Ignore(syscall.SIGPIPE)
-	err := run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	ctx, stop := context.WithCancelCause(context.Background())
+	// A stop can be blocked by whatever a goroutine waits for, such as a reader of
+	// standard error. So the process ends a second after the stop has begun.
+	context.AfterFunc(ctx, func() {
+		time.Sleep(time.Second)
+		os.Exit(0)
+	})
+	err := run(ctx, stop, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	if err == nil {
 		return
 	}
@@ -51,11 +58,14 @@ func main() {
 // usageError is an error in the arguments.
 type usageError struct{ error }
 
-// run serves until ctx is done, a signal arrives or, with -stdin, standard input
-// ends, and then returns nil. It also returns nil after it has printed the help or
-// the version.
-func run(ctx context.Context, args []string, getenv func(string) string,
-	stdin io.Reader, stdout, stderr io.Writer) error {
+// errInputEnded is why petstore stops when standard input has ended.
+var errInputEnded = errors.New("standard input has ended")
+
+// run serves until ctx is done, and then returns nil. It calls stop, which must end
+// ctx, when a signal arrives or, with -stdin, standard input ends. It also returns nil
+// after it has printed the help or the version.
+func run(ctx context.Context, stop context.CancelCauseFunc, args []string,
+	getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
 	opts, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -95,22 +105,25 @@ func run(ctx context.Context, args []string, getenv func(string) string,
 	log.Info("a page for browsers", "url", root+"/")
 
 	// Before this, a signal ends the process. After the first one, further signals are
-	// ignored to the end, as some supervisors, such as timeout(1), send two. So the
-	// function that would stop this is not called.
-	ctx, _ = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	// ignored to the end, as some supervisors, such as timeout(1), send two.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		stop(nil)
+	}()
 	s := newService(ctx, key, seed, log)
 	if opts.stdin {
 		go func() {
 			io.Copy(io.Discard, stdin)
-			if !s.isUsed.Load() {
-				log.Warn("standard input has ended before any request; -stdin needs one that stays open")
-			}
-			cancel()
+			stop(errInputEnded)
 		}()
 	}
-	return runServer(ln, s, stdout)
+	err = runServer(ln, s, stdout)
+	if context.Cause(ctx) == errInputEnded && !s.used.Load() {
+		log.Warn("standard input has ended before any request; -stdin needs one that stays open")
+	}
+	return err
 }
 
 // printVersion prints the version of the API and of this build.
@@ -119,14 +132,14 @@ func printVersion(w io.Writer) error {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		build = info.Main.Version // since Go 1.24, from the version control system
 	}
-	_, err := fmt.Fprintf(w, "%s (build %s, %s)\n", version, build, runtime.Version())
+	_, err := fmt.Fprintf(w, "%s (build %s, %s)\n", apiVersion, build, runtime.Version())
 	return err
 }
 
-// limitMemory sets when garbage is collected, unless the environment does. To collect
-// it less often than by default saves CPU time. Near the memory limit, it is collected
-// more often. A full store and a full journal stay below the limit, unless there are
-// two full sets of pets, such as that of -seed and that of a reset.
+// limitMemory sets how often garbage is collected, unless the environment does. It is
+// collected less often than by default, which saves CPU time, and more often near the
+// memory limit. A full store and a full journal stay below this limit; a second full
+// set of pets, such as that of -seed, does not.
 func limitMemory(getenv func(string) string) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
@@ -175,8 +188,8 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&opts.seed, "seed", "", "start with the pets in `file`, a JSON array")
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
 		"for example because the test that started it has ended")
-	flags.BoolVar(&opts.log, "log", false, "log the address of the page, every recorded request, and every\n"+
-		"request under /__admin but GET, HEAD and OPTIONS")
+	flags.BoolVar(&opts.log, "log", false, "log the address of the page, the recorded requests, and those under\n"+
+		"/__admin with a method other than GET, HEAD and OPTIONS")
 	flags.BoolVar(&opts.version, "version", false, "print the versions of the API and of this build, and exit")
 
 	if err := flags.Parse(args); err != nil {
@@ -244,20 +257,23 @@ func rootURL(addr net.Addr) string {
 // returns nil. If it cannot serve, or cannot print, it returns the error.
 func runServer(ln net.Listener, s *service, stdout io.Writer) error {
 	srv := newServer(s)
-	defer srv.Close()
+	stopped := make(chan struct{})
+	context.AfterFunc(s.ctx, func() {
+		defer close(stopped)
+		ctx, cancel := context.WithTimeout(context.Background(), s.durations.stop)
+		defer cancel()
+		srv.Shutdown(ctx)
+		srv.Close() // so the requests that are still in flight get no answer
+	})
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	if _, err := fmt.Fprintln(stdout, rootURL(ln.Addr())+"/v1"); err != nil {
 		return fmt.Errorf("cannot print the base URL: %w", err)
 	}
-	select {
-	case err := <-served:
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		return err
-	case <-s.ctx.Done():
 	}
-	limit, cancel := context.WithTimeout(context.Background(), s.durations.stop)
-	defer cancel()
-	srv.Shutdown(limit) // if the time is up, the requests in flight get no answer
+	<-stopped
 	return nil
 }
 
@@ -267,7 +283,7 @@ func newServer(s *service) *http.Server {
 	return &http.Server{
 		Handler:           s,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		ReadHeaderTimeout: d.headers,
+		ReadHeaderTimeout: d.readHeader,
 		ReadTimeout:       d.read,
 		// The time for a body, a delay, an answer-delay and a drip, and some seconds to
 		// spare. A stall waits after its last write.

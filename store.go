@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -18,17 +19,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 )
 
-// world is the state that a reset replaces. Each request keeps the world that
-// was current when it arrived. So a request in flight during a reset cannot
-// affect the pets, the journal or the fault of the next test.
+// world is the state that a reset replaces. A request of a client stays in the world that
+// was current when it arrived. So a request in flight during a reset cannot affect the
+// pets, the journal or the fault of the next test.
 type world struct {
 	pets     *store
 	journal  *journal
 	standing atomic.Pointer[standingFault] // nil for none
 	ctx      context.Context               // done when the world, or the process, is to end
-	cancel   context.CancelFunc            // ends ctx; see end
+	cancel   context.CancelFunc            // ends ctx
 }
 
 // newWorld returns a world with the pets of a seed. It ends when ctx is done.
@@ -47,7 +49,7 @@ func (w *world) end() {
 // old one holds. A nil fault only ends the old one.
 func (w *world) setStanding(f *standingFault) {
 	if old := w.standing.Swap(f); old != nil {
-		old.end()
+		old.cancel()
 	}
 }
 
@@ -75,6 +77,88 @@ func parsePet(o *object) NewPet {
 		CategoryID: o.integer("categoryId", math.MinInt64, math.MaxInt64),
 		Status:     o.choice("status", petStatuses),
 	}
+}
+
+// object is a JSON object that is being parsed. A method that parses a member removes
+// it, so only the unknown members are left in the end. The error is that of the first
+// member that a method has refused.
+type object struct {
+	members map[string]json.RawMessage
+	firstError
+}
+
+// parseObject parses the JSON object of a pet. The last of several members with the
+// same name wins, as in encoding/json. Error messages call the text name,
+// such as "the body".
+func parseObject(name string, text []byte) (*object, error) {
+	if !utf8.Valid(text) {
+		return nil, badRequest(codeInvalidBody, name+" is not valid UTF-8")
+	}
+	o := &object{}
+	err := parseJSON(name, text, &o.members, `a JSON object, such as {"name":"Rex","categoryId":7}`)
+	return o, err
+}
+
+// take removes a member that must be there, and returns its JSON, or nil if it is
+// missing.
+func (o *object) take(name, allowed string) json.RawMessage {
+	value := o.members[name]
+	if value == nil {
+		o.note(invalidJSON(name, "missing", allowed))
+	}
+	delete(o.members, name)
+	return value
+}
+
+// text returns a member that must be a JSON string.
+func (o *object) text(name string) string {
+	value := o.take(name, "a string")
+	if !bytes.HasPrefix(value, []byte(`"`)) {
+		o.note(invalidJSON(name, string(value), "a string"))
+	}
+	var text string
+	json.Unmarshal(value, &text) // fails only after an error above
+	return text
+}
+
+// choice returns a member that must be one of the allowed words, or "" if it is missing.
+func (o *object) choice(name string, allowed []string) string {
+	value := o.members[name]
+	if value == nil {
+		return ""
+	}
+	delete(o.members, name)
+	var word string
+	json.Unmarshal(value, &word) // what is not a string is not one of the words
+	if !slices.Contains(allowed, word) {
+		o.note(invalidJSON(name, string(value), orList(allowed)))
+	}
+	return word
+}
+
+// integer returns a member that must be an integer.
+func (o *object) integer(name string, least, most int64) int64 {
+	value := o.take(name, "an integer")
+	n, err := parseInteger(invalidJSON, name, string(value), least, most)
+	o.note(err)
+	return n
+}
+
+// parseJSON parses text into v. Error messages call the text name, such as "the body".
+// They also say which JSON is allowed.
+func parseJSON(name string, text []byte, v any, allowed string) error {
+	err := json.Unmarshal(text, v)
+	trimmed := bytes.TrimSpace(text)
+	isNull := string(trimmed) == "null" // encoding/json accepts null for anything
+	if err == nil && !isNull {
+		return nil
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && len(trimmed) > 0 {
+		message := fmt.Sprintf("%s is not JSON: %v, at byte %d; it must be %s", name, syntax, syntax.Offset, allowed)
+		return badRequest(codeInvalidBody, message)
+	}
+	return invalidJSON(name, cmp.Or(string(trimmed), "empty"), allowed)
 }
 
 // encodeJSON returns v as JSON, with <, > and & as they are.
@@ -138,7 +222,7 @@ func (s *store) add(p NewPet) (*storedPet, error) {
 	defer s.mu.Unlock()
 	added, err := s.put(0, p)
 	if err != nil {
-		return nil, newError(507, err.Error())
+		return nil, newError(http.StatusInsufficientStorage, err.Error())
 	}
 	return added, nil
 }
@@ -177,14 +261,14 @@ func (s *store) get(id int64) *storedPet {
 
 // list returns up to limit pets with this status, or with any status for "",
 // whose ids are above after. It returns them in ascending order of id, and
-// reports whether more follow. The page must not be modified.
+// reports whether more follow. The page must neither be modified nor appended to.
 func (s *store) list(status string, after int64, limit int) (page []*storedPet, more bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	pets := s.ordered[status]
 	first := sort.Search(len(pets), func(i int) bool { return pets[i].id > after })
 	end := min(first+limit, len(pets))
-	return pets[first:end:end], end < len(pets)
+	return pets[first:end], end < len(pets)
 }
 
 // readSeed returns a new store with the pets of a JSON array. A pet without an
@@ -245,16 +329,16 @@ func (s *store) putSeed(pet []byte) error {
 // that was applied to it. Here and in entry, bytes that are not UTF-8 become U+FFFD in JSON.
 // What the members mean is in api/openapi.json.
 type sentRequest struct {
-	Time      timestamp `json:"time"` // of its arrival
-	Method    string    `json:"method"`
-	URL       string    `json:"url"`
-	Operation string    `json:"operation,omitempty"`
-	Headers   headers   `json:"headers"`         // see sentHeaders
-	Body      string    `json:"body"`            // empty if it could not be read
-	Fault     *fault    `json:"fault,omitempty"` // nil for none
+	Time      timestamp     `json:"time"` // of its arrival
+	Method    string        `json:"method"`
+	URL       string        `json:"url"`
+	Operation string        `json:"operation,omitempty"`
+	Headers   journalHeader `json:"headers"`         // see sentHeader
+	Body      string        `json:"body"`            // empty if it could not be read
+	Fault     *fault        `json:"fault,omitempty"` // nil for none; must not be modified
 }
 
-// waitingRequest is a request that has not been recorded yet.
+// waitingRequest is a request that has arrived and has not been recorded yet.
 type waitingRequest struct {
 	sentRequest
 	Seconds float64 `json:"seconds"`
@@ -264,15 +348,15 @@ type waitingRequest struct {
 type entry struct {
 	ID int64 `json:"id"` // in the order of recording
 	sentRequest
-	Status        int      `json:"status"` // 0 for no answer
-	Seconds       float64  `json:"seconds"`
-	AnswerHeaders headers  `json:"answerHeaders,omitempty"` // without most headers that net/http adds
-	Answer        string   `json:"answer"`                  // up to maxAnswer bytes
-	Error         string   `json:"error,omitempty"`
-	Ignored       []string `json:"ignored,omitempty"` // preferences, query parameters, members of the body; each sorted
-	Beyond        []string `json:"beyond,omitempty"`  // HEAD, then query parameters
+	Status        int           `json:"status"` // 0 for no answer
+	Seconds       float64       `json:"seconds"`
+	AnswerHeaders journalHeader `json:"answerHeaders,omitempty"` // without most headers that net/http adds
+	Answer        string        `json:"answer"`                  // up to maxAnswer bytes
+	Error         string        `json:"error,omitempty"`
+	Ignored       []string      `json:"ignored,omitempty"` // preferences, query parameters, members of the body; each sorted
 
-	size int // see estimate
+	size    int  // see estimate
+	cleared bool // whether the journal has been cleared since the request arrived; guarded by its mu
 }
 
 // The bounds of the journal.
@@ -286,7 +370,7 @@ const (
 func (e *entry) estimate() int {
 	const each = 100 // what a value of a header, or a name, needs besides its text
 	size := len(e.Method) + len(e.URL) + len(e.Operation) + len(e.Body) + len(e.Answer) + len(e.Error)
-	for _, h := range []headers{e.Headers, e.AnswerHeaders} {
+	for _, h := range []journalHeader{e.Headers, e.AnswerHeaders} {
 		for name, values := range h {
 			size += len(name)
 			for _, value := range values {
@@ -294,7 +378,7 @@ func (e *entry) estimate() int {
 			}
 		}
 	}
-	for _, name := range slices.Concat(e.Ignored, e.Beyond) {
+	for _, name := range e.Ignored {
 		size += len(name) + each
 	}
 	return size
@@ -314,11 +398,11 @@ func secondsSince(t time.Time) float64 {
 	return float64(time.Since(t).Round(time.Millisecond).Milliseconds()) / 1000
 }
 
-// headers are the headers of a request or an answer. They must not be modified. In
-// JSON, they are an object, and the values of a repeated header are joined with ", ".
-type headers http.Header
+// journalHeader is the header of a request or an answer. It must not be modified. In JSON,
+// it is an object, and the values of a repeated field are joined with ", ".
+type journalHeader http.Header
 
-func (h headers) MarshalJSON() ([]byte, error) {
+func (h journalHeader) MarshalJSON() ([]byte, error) {
 	joined := make(map[string]string, len(h))
 	for name, values := range h {
 		joined[name] = strings.Join(values, ", ")
@@ -334,88 +418,66 @@ type journalMeta struct {
 }
 
 // journal holds the last requests that were recorded, and those that wait, which have
-// begun and have not been recorded yet. It is safe for concurrent use.
+// arrived and have not been recorded yet. It is safe for concurrent use.
 type journal struct {
-	encoding sync.Mutex // held by the one reader that encodes the journal, which takes much memory
-
 	mu sync.Mutex // guards the fields below
 
-	waiting map[*entry]*standingFault // each with its fault, or nil if that is not a standing one
-	entries []*entry                  // in the order of recording, which is that of their ids
-	size    int                       // of all entries
-	meta    journalMeta               // what readers get beside the entries
-	clears  int                       // how often the journal was cleared
-	changed chan struct{}             // closed at the next end or clear; nil until somebody waits for that
+	waiting map[*entry]sentRequest // a copy of what was known of each request when it was tracked
+	entries []*entry               // in the order of recording, which is that of their ids
+	size    int                    // of all entries
+	meta    journalMeta            // what readers get beside the entries
+	clears  int                    // how often the journal was cleared
+	changed chan struct{}          // closed when a request is recorded, and by a clear; nil until somebody waits for that
 }
 
 func newJournal() *journal {
-	j := &journal{waiting: map[*entry]*standingFault{}}
+	j := &journal{waiting: map[*entry]sentRequest{}}
 	j.clear()
 	return j
 }
 
-// begin lists a request as waiting, until end records it. In between, only update may
-// change its sentRequest, as others may be reading it.
-func (j *journal) begin(e *entry) {
+// track lists a request as waiting, until it is recorded. It is called when the request
+// arrives, which is its time, and may be called again when more is known of it.
+func (j *journal) track(e *entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.waiting[e] = nil
+	if e.Time.IsZero() {
+		e.Time = timestamp{time.Now()} // under the lock, so that it is not before an earlier clear
+	}
+	j.waiting[e] = e.sentRequest
 }
 
-// update adds what was not known of a waiting request when it began.
-func (j *journal) update(e *entry, body []byte, f fault, standing *standingFault) {
+// record records a request that is being tracked, unless the journal has been cleared since
+// it arrived, and drops the oldest entries beyond the bounds. The entry must not be modified
+// any more. With the same lock, record releases the request from its standing fault, if it
+// has one: no reader finds a request in the journal that is still held, or one that is
+// neither in the journal nor held.
+func (j *journal) record(e *entry, standing *standingFault) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, isWaiting := j.waiting[e]; !isWaiting {
-		return
-	}
-	j.waiting[e] = standing
-	e.Body = string(body)
-	if f != (fault{}) {
-		applied := f // a copy, as a pointer to f would put each f on the heap
-		e.Fault = &applied
-	}
-}
-
-// end records a waiting request, and drops the oldest entries beyond the bounds. The
-// entry must not be modified any more. For a request that is not waiting, end does
-// nothing.
-func (j *journal) end(e *entry) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if _, isWaiting := j.waiting[e]; !isWaiting {
-		return
+	if standing != nil {
+		standing.release()
 	}
 	delete(j.waiting, e)
+	j.wake()
+	if e.cleared {
+		return
+	}
 	j.meta.Total++
 	e.ID, e.Seconds, e.size = j.meta.Total, secondsSince(e.Time.Time), e.estimate()
 	j.entries = append(j.entries, e)
 	j.size += e.size
+	// The new entry stays, as no request is nearly as large as maxJournalSize.
 	for len(j.entries) > maxEntries || j.size > maxJournalSize {
 		j.size -= j.entries[0].size
 		j.entries[0] = nil // so that it can be collected
 		j.entries = j.entries[1:]
 		j.meta.First++
 	}
-	j.wake()
-}
-
-// held returns the number of waiting requests that have this standing fault.
-func (j *journal) held(f *standingFault) (n int64) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, standing := range j.waiting {
-		if standing == f {
-			n++
-		}
-	}
-	return n
 }
 
 // encode returns the journal as JSON, with one request a line: what read returns.
 func (j *journal) encode(after int64) []byte {
-	j.encoding.Lock()
-	defer j.encoding.Unlock()
 	entries, waiting, meta := j.read(after)
 	size := 0
 	for _, e := range entries {
@@ -451,8 +513,8 @@ func (j *journal) read(after int64) (entries []*entry, waiting []waitingRequest,
 	j.mu.Lock()
 	first := sort.Search(len(j.entries), func(i int) bool { return j.entries[i].ID > after })
 	entries = slices.Clone(j.entries[first:])
-	for e := range j.waiting {
-		waiting = append(waiting, waitingRequest{e.sentRequest, secondsSince(e.Time.Time)})
+	for _, sent := range j.waiting {
+		waiting = append(waiting, waitingRequest{sent, secondsSince(sent.Time.Time)})
 	}
 	meta = j.meta
 	j.mu.Unlock()
@@ -461,30 +523,36 @@ func (j *journal) read(after int64) (entries []*entry, waiting []waitingRequest,
 	return entries, waiting, meta
 }
 
-// clear removes all entries. It keeps the list of waiting requests, which have
-// not been recorded yet.
+// clear removes all entries. The requests that wait stay listed until they are over, and
+// are not recorded then.
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	for e := range j.waiting {
+		e.cleared = true
+	}
 	j.entries, j.size, j.meta = nil, 0, journalMeta{First: 1, Since: time.Now().UTC()}
 	j.clears++
 	j.wake()
 }
 
-// wait waits until total requests have been recorded, and until of the requests that wait
-// now, no more than maxWaiting still do. It also returns when the journal is cleared, or
-// ctx is done.
+// wait waits until total requests have been recorded, and no more than maxWaiting of those
+// that wait when it is called still do. It also returns when the journal is cleared, or ctx
+// is done.
 func (j *journal) wait(ctx context.Context, total, maxWaiting int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	clears := j.clears
-	unrecorded := maps.Clone(j.waiting) // of the requests that wait now
+	var earlier []*entry // of those that wait now, the ones that still do
+	for e := range j.waiting {
+		earlier = append(earlier, e)
+	}
 	for j.clears == clears && ctx.Err() == nil {
-		maps.DeleteFunc(unrecorded, func(e *entry, _ *standingFault) bool {
-			_, isWaiting := j.waiting[e]
-			return !isWaiting
+		earlier = slices.DeleteFunc(earlier, func(e *entry) bool {
+			_, waits := j.waiting[e]
+			return !waits
 		})
-		if j.meta.Total >= total && int64(len(unrecorded)) <= maxWaiting {
+		if j.meta.Total >= total && int64(len(earlier)) <= maxWaiting {
 			return
 		}
 		if j.changed == nil {

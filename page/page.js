@@ -579,13 +579,12 @@ const detail = make("div", { className: "detail" }); // of the row that was open
 // showDetail shows what was sent, beside what was answered.
 function showDetail(row) {
   const { request } = row;
-  const { id, time, method, url, headers, body, seconds, status, fault, error, beyond } = request;
+  const { id, time, method, url, headers, body, seconds, status, fault, error } = request;
   const { answer, answerHeaders } = request;
   const isDone = method !== "HEAD" && !hasLeft(request); // or less was done than is meant
   const notes = [
     isFailure(fault) && isDone && meaningOf(fault),
     hasLeft(request) && `${capitalized(error)}.`,
-    beyond && `Not in the contract: ${beyond.join(", ")}.`,
   ];
   const facts = id ? `Request ${id}, ${time}, ${seconds.toFixed(3)} s` : "";
   const isUnread = !body && (headers["Content-Length"] > 0 || (!fault && [408, 413].includes(status)));

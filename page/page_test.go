@@ -376,7 +376,7 @@ func testDetail(p *page) {
 	p.send("GET /v1/pets?limt=1&after=x", "", "X-Id: 7")
 	p.see("#list", "after is 'x'")
 	p.click("GET 400")
-	p.see(".detail", "Not in the contract: after.", ".detail", "X-Id 7", ".detail", `"code":"invalid_parameter"`)
+	p.see(".detail", "X-Id 7", ".detail", `"code":"invalid_parameter"`)
 	p.equal("$$('details[open]').length", 1) // the other one is closed
 
 	// What is not seen, or turns the text around, is shown as a number.
@@ -418,7 +418,7 @@ func testDetail(p *page) {
 		"Sent; Answer",
 	})
 	// Less was done than the fault is meant to do.
-	p.equal("shown('.detail p').startsWith('Not in the contract: HEAD. Request 11')", true)
+	p.equal("shown('.detail p').startsWith('Request 11')", true)
 	p.equal("$$('.chip').at(-1).className", "chip good")
 	p.eval("$$('summary')[9].click()")
 	p.equal("shown('.detail p').startsWith('The client left before the end of its answer. Request 10')", true)
