@@ -221,9 +221,9 @@ func unknownNames[V any](given map[string]V, known []string) []string {
 	return unknown
 }
 
-// fault is a failure that a client asks for, to test how the program under test handles it.
-// A Prefer header asks for a fault of its own request, and a standing fault is applied to
-// the requests that follow. The zero fault does nothing.
+// fault is what a client asks for to test a program: that a request fails, or waits. A Prefer
+// header asks for a fault of its own request, and a standing fault is applied to the requests
+// that follow. The zero fault does nothing.
 type fault struct {
 	// The parameters, as they are shown. Those that were not given are empty. What they
 	// mean is in api/openapi.json.
@@ -534,7 +534,7 @@ func resetConnection(x *exchange) (lastAct func()) {
 	return func() {
 		conn, _, err := http.NewResponseController(x.w).Hijack()
 		if err != nil {
-			closeConnection()
+			closeConnection() // which does not return
 		}
 		conn.(*net.TCPConn).SetLinger(0) // discards unsent data, and makes Close send a RST
 		conn.Close()

@@ -336,7 +336,7 @@ type answer struct {
 	contentType string // empty without a body
 	body        []byte // may be shared with other answers, so it must not be modified
 	retryAfter  string // the parameter of a fault, or ""; see retryAfterNow
-	problem     string // the message of an Error, or why no answer was sent
+	problem     string // the message of an Error, or that the client left
 	ofGateway   bool   // whether the header lacks what the route has
 }
 
@@ -450,10 +450,10 @@ func (x *exchange) failure(err error) answer {
 }
 
 // wait waits for d, or until the fault, the world or the process ends, or the client
-// leaves. It reports false if the client has left: once net/http notices that it has closed
-// the connection or its sending half, or that a write has failed. Then nothing more may be
-// sent: a client that has closed its sending half may still be reading, and would take the
-// rest as on time.
+// leaves. It reports whether the client is still there, and notes in the answer if not: once
+// net/http notices that the client has closed the connection or its sending half, or that a
+// write has failed. Then nothing more may be sent: a client that has closed its sending half
+// may still be reading, and would take the rest as on time.
 func (x *exchange) wait(d time.Duration) bool {
 	if d == 0 {
 		return true
@@ -564,7 +564,7 @@ func (x *exchange) setHeader() {
 	}
 }
 
-// A sender sends the answer to a request but for the last act, which it returns.
+// A sender sends the answer to a request, but for the last act, which it returns.
 type sender func(*exchange) (lastAct func())
 
 // sendAll sends the whole answer.

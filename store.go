@@ -422,12 +422,12 @@ type journalMeta struct {
 type journal struct {
 	mu sync.Mutex // guards the fields below
 
-	waiting map[*entry]sentRequest // a copy of what was known of each request when it was tracked
+	waiting map[*entry]sentRequest // what readers get of the requests that wait
 	entries []*entry               // in the order of recording, which is that of their ids
 	size    int                    // of all entries
 	meta    journalMeta            // what readers get beside the entries
 	clears  int                    // how often the journal was cleared
-	changed chan struct{}          // closed when a request is recorded, and by a clear; nil until somebody waits for that
+	changed chan struct{}          // closed by the next record or clear; nil until somebody waits for that
 }
 
 func newJournal() *journal {
@@ -436,22 +436,22 @@ func newJournal() *journal {
 	return j
 }
 
-// track lists a request as waiting, until it is recorded. It is called when the request
-// arrives, which is its time, and may be called again when more is known of it.
+// track lists a request as waiting, until it is recorded, with a copy of what is known of
+// it. It is called when the request arrives, which is its time, and again when more is known.
 func (j *journal) track(e *entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if e.Time.IsZero() {
-		e.Time = timestamp{time.Now()} // under the lock, so that it is not before an earlier clear
+		e.Time = timestamp{time.Now()} // not before the last clear, as clear takes mu, too
 	}
 	j.waiting[e] = e.sentRequest
 }
 
 // record records a request that is being tracked, unless the journal has been cleared since
 // it arrived, and drops the oldest entries beyond the bounds. The entry must not be modified
-// any more. With the same lock, record releases the request from its standing fault, if it
-// has one: no reader finds a request in the journal that is still held, or one that is
-// neither in the journal nor held.
+// any more. The standing fault that was applied to the request, if it is not nil, releases
+// it under the same lock, so that no reader finds a request that is recorded and still held,
+// or neither.
 func (j *journal) record(e *entry, standing *standingFault) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
