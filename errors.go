@@ -553,7 +553,7 @@ func truncate(x *exchange) (lastAct func()) {
 // stall is truncate with a pause before the connection is closed.
 func stall(x *exchange) (lastAct func()) {
 	lastAct = truncate(x)
-	x.wait(x.service.durations.stall)
+	x.wait(x.service.durations.stall) // the end is the same if the client leaves
 	return lastAct
 }
 

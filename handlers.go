@@ -588,7 +588,7 @@ func (x *exchange) bodyToSend() []byte {
 	return x.answer.body
 }
 
-// sendPiece sends a piece of the body at once.
+// sendPiece sends a piece of the body at once. Nil sends the header alone.
 func (x *exchange) sendPiece(piece []byte) {
 	x.w.Write(piece)
 	http.NewResponseController(x.w).Flush()
