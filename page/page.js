@@ -2,14 +2,20 @@
 // and is a client itself. What faults there are, and what they mean, is in
 // openapi.json. Clients can send any text, so text is never set as HTML.
 
-const interval = 500; // milliseconds between two readings
+const interval = 250; // milliseconds between two readings
 const timeLimit = 5000; // milliseconds for a request of the page for itself
+const journalLimit = 60_000; // milliseconds for the journal, which may be large, on a slow line
+const quietTime = 2000; // milliseconds between two verdicts that are read aloud
 const maxPets = 100; // as on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
-const lateness = 100; // milliseconds after which petstore notices at the latest that a client has left
+const lateness = 100; // milliseconds within which petstore usually notices that a client has left
+const tolerance = 4; // pixels by which a row moves if nobody scrolls, as lists scroll by whole pixels
 const pace = 1000; // milliseconds between the steps of the story
 const maxSending = 4; // requests, as browsers have six connections to a service
+
+// What the two requests of the story prefer.
+const story = ["code=lost", "code=ok"];
 
 // The faults that have a button, beside those of the words in openapi.json.
 const presets = ["code=503", "code=429", "delay=3", "delay=30"];
@@ -33,6 +39,7 @@ const storage = (() => {
 
 let description = null; // openapi.json
 let fault = {}; // the standing fault, or {} for none
+let lastKnown = ""; // what the sign has said of it
 let meta = { since: "", total: 0 }; // of the journal that has been read
 let rows = []; // of requests, in the order of their arrival
 let pets = { count: 0, last: [] }; // that have been read, in ascending order of id
@@ -41,15 +48,17 @@ let pets = { count: 0, last: [] }; // that have been read, in ascending order of
 // no fault to them.
 
 // call returns the JSON of an answer. The error that stands for a refusal has its
-// message and its status. Large integers are read as text, as numbers are exact to 2^53
-// only. Within a string, there is a backslash before each quote.
-async function call(method, path) {
+// message and its status, and isSilence says that one stands for no answer. Large integers
+// are read as text, as numbers are exact to 2^53 only. Within a string, there is a
+// backslash before each quote.
+async function call(method, path, limit = timeLimit) {
   const headers = { Authorization: `Bearer ${storage.apiKey}`, "Petstore-Observer": "page" };
-  const response = await fetch(path, { method, headers, signal: AbortSignal.timeout(timeLimit) });
-  const text = await response.text();
+  const [{ ok, status }, text] = await fetch(path, { method, headers, signal: AbortSignal.timeout(limit) })
+    .then(async (response) => [response, await response.text()])
+    .catch(({ message }) => Promise.reject(Object.assign(new Error(message), { isSilence: true })));
   const answer = JSON.parse(text.replace(/"(\w+)":(\d{16,})/g, '"$1":"$2"') || "{}");
-  if (!response.ok) {
-    throw Object.assign(new Error(answer.message), { status: response.status });
+  if (!ok) {
+    throw Object.assign(new Error(answer.message), { status });
   }
   return answer;
 }
@@ -57,40 +66,50 @@ async function call(method, path) {
 let reading = Promise.resolve(); // settled when all readings have ended
 let timer = 0; // of the next one
 
-// read reads what is new, after a reading under way, and again after a while.
+// read reads what is new, after a reading under way, and again after a while, whatever
+// goes wrong.
 function read() {
-  reading = reading.then(async () => {
-    clearTimeout(timer);
-    if (storage.apiKey) {
-      const isAll = await readNews().catch(showTrouble);
+  reading = reading
+    .then(() => storage.apiKey && readNews())
+    .catch(showTrouble)
+    .catch(console.error)
+    .then((isAll) => {
+      clearTimeout(timer);
       timer = setTimeout(read, isAll === false ? 0 : interval);
-    }
-  });
+    });
   return reading;
 }
 
 // readNews reads what is new, and draws it. It reports whether this is all. After a
-// reset, the ids of the journal begin anew.
+// reset or a restart, the ids of the journal begin anew, and petstore may be another
+// version of it.
 async function readNews() {
-  if (!description) {
-    description = await call("GET", "/openapi.json");
-    drawChoices();
-  }
   fault = await call("GET", "/__admin/fault");
-  let journal = await call("GET", `/__admin/requests?after=${meta.total}`);
+  let journal = await call("GET", `/__admin/requests?after=${meta.total}`, journalLimit);
   const { since } = journal.meta;
   if (since !== meta.since) {
-    journal = await call("GET", "/__admin/requests?after=0");
+    const news = await call("GET", "/openapi.json");
+    if (JSON.stringify(news) !== JSON.stringify(description)) {
+      description = news;
+      drawChoices();
+    }
+    if (meta.total > 0) {
+      journal = await call("GET", "/__admin/requests?after=0", journalLimit);
+    }
     rows.forEach((row) => row.remove());
     rows = [];
     pets = { count: 0, last: [] };
     page.petTable.hidden = true; // until they are read
     page.noPets.hidden = true;
-    say(meta.since && `Cleared or restarted at ${since.slice(11, 19)} UTC`);
+    setText(page.petCount, "");
+    const notice = meta.since && `Cleared or restarted at ${since.slice(11, 19)} UTC`;
+    setText(page.notice, notice);
+    page.notice.title = notice;
+    hear(notice);
   }
   meta = journal.meta;
   showDesk(true);
-  drawSign(true);
+  drawSign();
   drawRequests(journal);
   return readPets();
 }
@@ -110,20 +129,24 @@ async function readPets() {
   return isAll;
 }
 
-// showTrouble tells that nothing is known at the moment, or asks for the key.
+// showTrouble says what is wrong at the moment, or asks for the key.
 function showTrouble(problem) {
-  if (problem.status === 401) {
-    askForKey(problem.message);
+  const { status, message, isSilence } = problem;
+  if (status === 401) {
+    askForKey(message);
     return;
   }
   console.error(problem);
   showDesk(true);
-  drawSign(false);
+  page.end.hidden = true;
+  const headline = isSilence ? "Petstore does not answer" : "This page cannot show what petstore answers";
+  const reason = isSilence ? "" : `${message}. `;
+  showSign("trouble", headline, `${reason}This page goes on asking. ${lastKnown}`);
 }
 
 function askForKey(reason = "") {
   delete storage.apiKey;
-  document.title = "Petstore";
+  setText(page.title, "Petstore");
   showDesk(false);
   page.keyError.textContent = reason;
   page.keyField.focus();
@@ -132,15 +155,23 @@ function askForKey(reason = "") {
 // showDesk shows the desk, or the question for the key.
 function showDesk(isShown) {
   page.desk.hidden = !isShown;
-  page.addPet.hidden = !isShown;
+  page.resetAll.hidden = !isShown;
   page.keyForm.hidden = isShown;
+  page.loading.hidden = true;
 }
 
 // Actions.
 
-function say(text) {
-  page.notice.textContent = text;
-  page.notice.title = text;
+// press marks a button for as long as takes what it does.
+async function press(button, action) {
+  button.ariaBusy = "true";
+  await action();
+  button.ariaBusy = "false";
+}
+
+// hear says a text to those who do not see it.
+function hear(text) {
+  page.heard.textContent = text;
 }
 
 // act changes something, and returns the message of a refusal, or "". If there is no
@@ -174,8 +205,6 @@ let sending = 0; // requests
 
 // addPet adds a pet as a client does: the request is recorded, and gets faults.
 async function addPet(pet, preferences = {}) {
-  page.filter.value = "";
-  page.list.scrollTop = page.list.scrollHeight;
   sending++;
   page.addPet.disabled = sending === maxSending;
   const headers = { Authorization: `Bearer ${storage.apiKey}`, "Content-Type": "application/json", ...preferences };
@@ -192,9 +221,9 @@ async function addPet(pet, preferences = {}) {
 async function showStory() {
   const pet = newPet();
   page.story.disabled = true;
-  await addPet(pet, { Prefer: "code=lost" });
+  await addPet(pet, { Prefer: story[0] });
   await new Promise((resolve) => setTimeout(resolve, pace));
-  await addPet(pet, { Prefer: "code=ok" });
+  await addPet(pet, { Prefer: story[1] });
   page.story.disabled = false;
   tabStop?.firstChild.focus(); // as the button is hidden
 }
@@ -255,48 +284,62 @@ function errorOf(request) {
   return status >= 400 && fault?.code !== String(status) && !hasLeft(request) ? error : undefined;
 }
 
-// compare finds the request that one repeats, among the earlier ones: the last equal one
-// of the same client that was over when this one came, if it had failed. It also collects
-// the pets that both have added, by id, or "?" where the answer does not have it.
+// compare returns what follows from a request and the rows of earlier ones:
+// - start and end, in milliseconds
+// - line, by which equal requests of a client are found, unless it is not known whole
+// - pause, in seconds, if it repeats a request: the last equal one that was over when this
+//   one came, if it had failed. Requests that a client sends at once cannot be told from
+//   repetitions if one of them has failed by then.
+// - isEarly, if that one had a Retry-After, and the client did not wait for so long
+// - hasAdded, if it added a pet
+// - adds, the pets that it and those that it repeats have added, by id, or "?" where the
+//   answer does not have it
 function compare(request, earlier) {
-  const { method, url, headers, body, operation, fault, error, answer, answerHeaders = {} } = request;
+  const { time, method, url, headers, body, seconds, operation, fault, error, answer, answerHeaders = {} } = request;
+  const start = Date.parse(time);
+  const end = isWaiting(request) ? Infinity : start + seconds * 1000;
   const names = ["User-Agent", "Authorization", "Origin", "Idempotency-Key", "Content-Type"];
   const client = names.map((name) => headers[name]);
-  request.start = Date.parse(request.time);
-  request.end = isWaiting(request) ? Infinity : request.start + request.seconds * 1000;
   // A body is missing if it could not be read, and bytes that are no text are U+FFFD.
   const isMissing = !body && (headers["Content-Length"] > 0 || "Transfer-Encoding" in headers);
-  const line = JSON.stringify([client, method, url, body]);
-  request.line = isMissing || line.includes("\uFFFD") ? undefined : line;
-  const isEqual = (one) => request.line && one.line === line;
-  const wasOver = (one) => one.end - (hasLeft(one) ? lateness : rounding) <= request.start;
-  const last = earlier.findLast((row) => isEqual(row.request) && wasOver(row.request))?.request;
-  const isAgain = last && hasFailed(last);
-  request.pause = isAgain ? Math.max(0, request.start - last.end) / 1000 : undefined;
-  request.adds = isAgain ? [...last.adds] : [];
+  const text = JSON.stringify([client, method, url, body]);
+  const line = isMissing || text.includes("\uFFFD") ? undefined : text;
+  const wasOver = (row) => row.facts.end - (hasLeft(row.request) ? lateness : rounding) <= start;
+  const last = line && earlier.findLast((row) => row.facts.line === line && wasOver(row));
+  const isAgain = last && hasFailed(last.request);
+  const pause = isAgain ? Math.max(0, start - last.facts.end) / 1000 : undefined;
+  const isEarly = isAgain && start + rounding < dueOf(last);
 
   const [, id] = /\/(\d+)$/.exec(answerHeaders.Location) ?? [];
   const isHidden = fault?.code === "html" && answer && (!error || hasLeft(request));
-  request.hasAdded = operation === "createPet" && Boolean(id || isHidden);
-  if (request.hasAdded) {
-    request.adds.push(id ?? "?");
-  }
+  const hasAdded = operation === "createPet" && Boolean(id || isHidden);
+  const adds = [...(isAgain ? last.facts.adds : []), ...(hasAdded ? [id ?? "?"] : [])];
+  return { start, end, line, pause, isEarly, hasAdded, adds };
+}
+
+// dueOf returns the time before which a request is not to be repeated, by the Retry-After of
+// an answer that was sent, in milliseconds. It may be NaN.
+function dueOf({ request: { status, answerHeaders }, facts: { end } }) {
+  const after = status > 0 ? answerHeaders?.["Retry-After"] : undefined;
+  return /^\d+$/.test(after) ? end + after * 1000 : Date.parse(after);
 }
 
 // verdictOf says what a request has added.
-function verdictOf(request) {
-  const { adds, hasAdded } = request;
+function verdictOf({ request, facts: { adds, hasAdded } }) {
   if (!hasAdded) {
     return "";
   }
   if (adds.at(-1) === "?" && hasLeft(request)) {
     return "may add a pet"; // or it was refused, before the client left
   }
-  if (adds.length > 1) {
-    const ids = adds.length > 4 ? [...adds.slice(0, 3), `${adds.length - 3} more`] : adds;
-    return `adds it again: pets ${new Intl.ListFormat("en").format(ids)}`;
+  if (adds.length === 1) {
+    return adds[0] === "?" ? "adds a pet" : `adds pet ${adds[0]}`;
   }
-  return adds[0] === "?" ? "adds a pet" : `adds pet ${adds[0]}`;
+  if (adds.includes("?")) {
+    return `adds it again, ${adds.length} times now`;
+  }
+  const ids = adds.length > 4 ? [...adds.slice(0, 3), `${adds.length - 3} more`] : adds;
+  return `adds it again: pets ${new Intl.ListFormat("en").format(ids)}`;
 }
 
 // What is known of faults.
@@ -317,10 +360,12 @@ function isFailure(fault = {}) {
   return code !== "ok" || waitsOf(fault).length > 0;
 }
 
-// entryOf returns what openapi.json says of a single code, which is a word or a status.
+// entryOf returns what openapi.json says of a single code, which is a word or a status. A
+// code that it does not have is shown as it is.
 function entryOf(code) {
   const { oneOf } = description.components.schemas.FaultCode;
-  return oneOf.find((one) => one.enum?.includes(code) ?? new RegExp(one.pattern).test(code));
+  const entry = oneOf.find((one) => one.enum?.includes(code) ?? new RegExp(one.pattern).test(code));
+  return entry ?? { title: code, description: "", enum: [code] };
 }
 
 // meaningOf says what a fault with a single code does.
@@ -434,10 +479,12 @@ function drawChoices() {
     const one = Object.fromEntries(new URLSearchParams(query));
     const meaning = meaningOf(one);
     const button = make("button", { type: "button", title: `${query}: ${meaning}` }, labelOf(one));
-    button.addEventListener("click", () => setFault(`${query}&${page.scope.value}`));
+    button.addEventListener("click", () => press(button, () => setFault(`${query}&${page.scope.value}`)));
     return { button, moment: meaning.split(",")[0] };
   });
   const moments = Object.groupBy(faults, ({ moment }) => moment);
+  page.buttons.replaceChildren();
+  page.scope.length = 2; // the first two are in the document
   for (const [moment, ofMoment] of Object.entries(moments)) {
     page.buttons.append(make("h3", { className: "quiet" }, moment), ...ofMoment.map(({ button }) => button));
   }
@@ -449,9 +496,8 @@ function drawChoices() {
   }
 }
 
-// drawSign says what the next request gets or, if petstore does not answer, what was
-// last known of that.
-function drawSign(isAnswering) {
+// drawSign says what the next request gets.
+function drawSign() {
   const { matched, applied, held, operation } = fault;
   const isSet = matched !== undefined;
   const steps = stepsOf(fault);
@@ -467,24 +513,33 @@ function drawSign(isAnswering) {
   if (isHeld) {
     headline = `${counted(held, "request")} held. ${headline}`;
   }
-  page.sign.className = isActive ? "active" : "calm";
-  if (!isAnswering) {
-    const known = description ? `Last known: ${headline}${next ? "" : "."} ${sentence} ` : "";
-    sentence = `This page goes on asking. ${known}`;
-    headline = "Petstore does not answer";
-    page.sign.className = "trouble";
-  }
-  setText(page.headline, headline);
-  setText(page.sentence, sentence);
+  showSign(isActive ? "active" : "calm", headline, sentence);
   setText(page.query, isSet ? queryOf(fault) : "");
-  page.end.hidden = !isAnswering || !(next || isHeld);
-  page.end.textContent = isHeld ? "End and release" : "End";
-  document.title = page.sign.className === "calm" ? "Petstore" : `${headline} – Petstore`;
+  setText(page.end, isHeld ? "End and release" : "End");
+  page.end.hidden = !(next || isHeld);
+  lastKnown = `Last known: ${headline}${next ? "" : "."} ${sentence} `;
 }
 
+function showSign(className, headline, sentence) {
+  page.sign.className = className;
+  setText(page.headline, headline);
+  setText(page.sentence, sentence);
+  setText(page.title, className === "calm" ? "Petstore" : `${headline} – Petstore`);
+}
+
+let place = {}; // of the row that is being read
+let unheard = ""; // the last verdict that is to be heard
+let heardAt = 0; // when one was heard last
+
 // drawRequests draws the rows of new requests, and of those that wait. A request that
-// waited has no id, and may have had no body, but it keeps its row.
+// waited has no id, and may have had no body, but it keeps its row. A row that is being
+// read keeps its place, even if the journal has dropped it.
 function drawRequests({ requests, waiting }) {
+  const inUse = page.rows.querySelector("[open], :has(:focus-visible)");
+  const top = () => inUse?.getBoundingClientRect().top;
+  if (inUse !== place.row || Math.abs(top() - place.top) > tolerance) {
+    place = { row: inUse, top: top() };
+  }
   const waited = rows.filter(({ request }) => isWaiting(request));
   const known = ({ body, fault }) => JSON.stringify([body, fault]);
   for (const request of [...requests, ...waiting]) {
@@ -498,17 +553,27 @@ function drawRequests({ requests, waiting }) {
       drawRequest(row ?? addRow(request, identity), request);
     }
   }
-  const isGone = (row) => waited.includes(row) || row.request.id < meta.first;
-  rows.filter(isGone).forEach((row) => row.remove());
-  rows = rows.filter((row) => !isGone(row));
+  const last = rows.indexOf(inUse); // which stays, as do those above it, or it would move
+  const gone = rows.filter((row, i) => waited.includes(row) || (row.request.id < meta.first && i > last));
+  gone.forEach((row) => row.remove());
+  rows = rows.filter((row) => !gone.includes(row));
   page.list.hidden = rows.length === 0;
-  page.start.hidden = rows.length > 0;
+  const isOfStory = ({ request: { headers } }, i) => isOfPage(headers) && headers.Prefer === story[i];
+  page.start.hidden = rows.length > story.length || !rows.every(isOfStory);
   filter();
+  if (inUse?.isConnected) {
+    page.list.scrollTop += top() - place.top;
+  }
+  if (unheard && Date.now() - heardAt > quietTime) {
+    hear(unheard);
+    unheard = "";
+    heardAt = Date.now();
+  }
 }
 
 // addRow returns a new row in its place, by the time of its arrival.
 function addRow(request, identity) {
-  const row = make("details", { name: "request", identity, request }, make("summary", { tabIndex: -1 }));
+  const row = make("details", { name: "request", identity, request, facts: {} }, make("summary", { tabIndex: -1 }));
   const place = rows.findLastIndex((other) => other.request.time <= request.time) + 1;
   page.rows.insertBefore(row, rows[place] ?? null);
   rows.splice(place, 0, row);
@@ -516,31 +581,41 @@ function addRow(request, identity) {
 }
 
 // drawRequest draws what is new of a request, also in the later rows that may repeat it.
+// What cannot be drawn does not keep others from being drawn.
 function drawRequest(row, request) {
   row.request = request;
-  fillRow(row);
-  if (row.open) {
-    showDetail(row);
+  try {
+    fillRow(row);
+    if (row.open) {
+      showDetail(row);
+    }
+    const later = rows.slice(rows.indexOf(row) + 1);
+    later.filter((one) => one.facts.line === row.facts.line).forEach(fillRow);
+    if (row.facts.hasAdded && row.facts.adds.length > 1) {
+      unheard = `Request ${request.id} ${verdictOf(row)}`;
+    }
+  } catch (problem) {
+    row.firstChild.replaceChildren(`Request ${request.id} cannot be shown: ${problem.message}`);
   }
-  const later = rows.slice(rows.indexOf(row) + 1);
-  later.filter((one) => one.request.line === request.line).forEach(fillRow);
 }
 
 // fillRow draws what a request was, what has become of it, and what it changed.
 function fillRow(row) {
   const { request } = row;
-  compare(request, rows.slice(0, rows.indexOf(row)));
-  const { time, method, url, headers, body, seconds, fault, ignored, pause, adds } = request;
+  row.facts = compare(request, rows.slice(0, rows.indexOf(row)));
+  const { time, method, url, headers, body, seconds, fault, ignored } = request;
+  const { pause, isEarly, adds } = row.facts;
   const error = errorOf(request);
   const origin = isPreferred(request) ? "Prefer: " : "";
   const faultText = fault && origin + queryOf(fault).replace(/^code=/, "").replaceAll("&", " ");
   const isNotable = hasFailed(request) || adds.length > 1;
+  const again = pause < 0.01 ? "again, at once" : `again, after ${pause?.toFixed(2)} s`;
   const note = (className, text) => text && make("span", { className }, text);
   const notes = [
     note("mono", excerpt(url)),
     note(isFailure(fault) ? "mono bad" : "mono quiet", faultText),
-    note(isNotable ? "verdict bad" : "verdict quiet", verdictOf(request)),
-    note("verdict quiet", pause !== undefined && `again, ${pause < 0.01 ? "at once" : `after ${pause.toFixed(2)} s`}`),
+    note(isNotable ? "verdict bad" : "verdict quiet", verdictOf(row)),
+    note(isEarly ? "verdict warn" : "verdict quiet", pause !== undefined && again + (isEarly ? ", before Retry-After" : "")),
     note("warn", error && excerpt(error)),
     note("warn", ignored && excerpt(`ignored: ${ignored.join(", ")}`)),
     note("body quiet", !error && pause === undefined && excerpt(body)),
@@ -561,11 +636,17 @@ function fillRow(row) {
   );
 }
 
+// isOfPage reports whether this page has sent the request with these headers.
+function isOfPage({ Origin: origin }) {
+  return origin === location.origin;
+}
+
 // clientOf returns the name of a client. A browser says that it is many.
-function clientOf({ Origin: origin, "User-Agent": agent = "" }) {
-  if (origin === location.origin) {
+function clientOf(headers) {
+  if (isOfPage(headers)) {
     return "petstore's page";
   }
+  const { "User-Agent": agent = "" } = headers;
   const [, name, version] = /^Mozilla.*(Edg|Firefox|Chrome|Version)\/(\d+)/.exec(agent) ?? [];
   return name ? `${name.replace("Version", "Safari")} ${version}` : agent;
 }
@@ -619,27 +700,29 @@ function part(title, line, body, headers) {
   );
 }
 
-// filter shows the rows that have all words of the filter in what they show or in a
-// body, and counts the rows.
+// filter shows the rows that have all words of the filter in what they show, or in what was
+// sent and answered, and counts the rows.
 function filter() {
   const words = page.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   const isFound = ({ firstChild, request }) => {
+    const { operation, headers, body, answer, answerHeaders = {} } = request;
     const cells = [...firstChild.children].map((cell) => cell.textContent);
-    const text = [...cells, request.body, request.answer].join("\n").toLowerCase();
+    const fields = [...Object.entries(headers), ...Object.entries(answerHeaders)].map((field) => field.join(": "));
+    const text = [...cells, operation, ...fields, body, answer].join("\n").toLowerCase();
     return words.every((word) => text.includes(word));
   };
   for (const row of rows) {
     row.hidden = words.length > 0 && !isFound(row);
   }
   const shown = shownRows();
-  const recorded = rows.filter(({ request }) => !isWaiting(request)).length;
-  const waiting = rows.length - recorded;
+  const waiting = rows.filter(({ request }) => isWaiting(request)).length;
+  const recorded = meta.total - meta.first + 1;
   const counts = [
-    recorded < meta.total ? `the last ${recorded} of ${meta.total}` : String(recorded),
+    recorded < meta.total ? `the last ${recorded} of ${meta.total}` : recorded > 0 && String(recorded),
     waiting > 0 && `${waiting} waiting`,
-    shown.length < rows.length && `${shown.length} found`,
   ];
-  setText(page.count, counts.filter(Boolean).join(", "));
+  const found = shown.length < rows.length ? `: ${shown.length} found` : "";
+  setText(page.count, counts.filter(Boolean).join(" and ") + found);
   page.noneFound.hidden = shown.length > 0;
   setTabStop(shown.includes(chosen) ? chosen : shown.at(-1));
 }
@@ -666,7 +749,7 @@ function drawPets() {
   page.petRows.replaceChildren(...last.toReversed().map((pet) => make("tr", {}, ...cells(pet))));
   page.petTable.hidden = count === 0;
   page.noPets.hidden = count > 0;
-  page.petsTitle.textContent = count > maxPets ? `Pets, the last ${maxPets} of ${count}` : "Pets";
+  setText(page.petCount, count > maxPets ? `the last ${maxPets} of ${count}` : String(count || ""));
   drawnPets = pets;
 }
 
@@ -709,42 +792,46 @@ page.rows.addEventListener("focusin", (event) => {
   setTabStop(chosen);
 });
 
-page.another.addEventListener("submit", async (event) => {
+page.another.addEventListener("submit", (event) => {
   event.preventDefault();
-  page.field.setCustomValidity(await setFault(page.field.value));
-  page.field.reportValidity();
+  const text = page.field.value.trim();
+  press(event.submitter ?? page.another, async () => {
+    page.field.setCustomValidity(await setFault(text.includes("=") ? text : `code=${text}`));
+    page.field.reportValidity();
+  });
 });
 
 page.field.addEventListener("input", () => page.field.setCustomValidity(""));
 
-page.keyForm.addEventListener("submit", async (event) => {
+page.keyForm.addEventListener("submit", (event) => {
   event.preventDefault();
   storage.apiKey = page.keyField.value.replace(/[^!-~]/g, ""); // no key has a space
-  await read();
-  page.scope.focus({ preventScroll: true });
+  press(event.submitter ?? page.keyForm, async () => {
+    await read();
+    page.scope.focus({ preventScroll: true });
+  });
 });
 
-page.copy.addEventListener("click", async () => {
-  await navigator.clipboard.writeText(page.base.textContent);
-  say("Copied");
+page.filter.addEventListener("input", () => {
+  filter();
+  hear(page.filter.value.trim() && `${shownRows().length} found`);
 });
-page.copy.addEventListener("blur", () => say(""));
-
-page.filter.addEventListener("input", filter);
-page.addPet.addEventListener("click", () => addPet(newPet()));
+page.addPet.addEventListener("click", () => press(page.addPet, () => addPet(newPet())));
 page.story.addEventListener("click", showStory);
-page.end.addEventListener("click", async () => {
-  await act("DELETE", "/__admin/fault");
-  page.scope.focus({ preventScroll: true }); // as the button is hidden
-});
+page.end.addEventListener("click", () =>
+  press(page.end, async () => {
+    await act("DELETE", "/__admin/fault");
+    page.scope.focus({ preventScroll: true }); // as the button is hidden
+  }),
+);
 page.clear.addEventListener("click", () => {
-  if (confirm("Remove all recorded requests, for all clients?")) {
-    act("DELETE", "/__admin/requests");
+  if (rows.length === 0 || confirm("Remove all recorded requests, for all clients?")) {
+    press(page.clear, () => act("DELETE", "/__admin/requests"));
   }
 });
 page.resetAll.addEventListener("click", () => {
   if (confirm("Reset pets, fault and requests, for all clients?")) {
-    act("POST", "/__admin/reset");
+    press(page.resetAll, () => act("POST", "/__admin/reset"));
   }
 });
 document.addEventListener("visibilitychange", read);
@@ -762,9 +849,10 @@ function takeKey() {
 
 page.tooOld.hidden = CSS.supports("color", "light-dark(red, red)"); // the newest that is used
 page.base.textContent = `${location.origin}/v1`;
-page.copy.hidden = !navigator.clipboard; // which is for loopback and https only
+page.curl.textContent = `curl -H "Authorization: Bearer $PETSTORE_API_KEY" ${location.origin}/v1/pets`;
 takeKey();
 if (storage.apiKey) {
+  page.loading.hidden = false;
   read();
 } else {
   askForKey();
