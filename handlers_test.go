@@ -574,11 +574,11 @@ func TestErrorOrder(t *testing.T) {
 		{"GET /healthz", tooLarge, nil, 413, "65536 bytes", 0},
 	} {
 		t.Run(fmt.Sprintf("%d %s %.2s", tt.status, tt.request, tt.body), func(t *testing.T) {
-			s.setFault(t, "delay=0")
+			s.setFault(t, "code=ok&delay=0")
 			r := s.do(t, tt.request, tt.body, append(tt.headers, "Expect: 100-continue")...)
 			equal(t, "status", r.status, tt.status)
 			contains(t, "body", r.body, tt.message)
-			s.wantFault(t, fmt.Sprintf(`{"delay":"0","matched":%d,"applied":%[1]d,"held":0}`, tt.applied))
+			s.wantFault(t, fmt.Sprintf(`{"code":"ok","delay":"0","matched":%d,"applied":%[1]d,"held":0}`, tt.applied))
 		})
 	}
 }
@@ -893,18 +893,20 @@ func (w *pieceRecorder) Flush() {
 
 // When an answer is written, its request has been recorded and logged.
 func TestRecordedFirst(t *testing.T) {
-	log := new(buffer)
-	s := startWith(t, func(s *service) { s.log = newLog(log, true) })
-	w := writer{httptest.NewRecorder(), func() {
-		entries, _, _ := s.readJournal(t, "")
-		equal(t, "the number of recorded requests", len(entries), 1)
-		contains(t, "the log", log.take(), "msg=request method=GET url=/v1/pets")
-	}}
-	s.service.ServeHTTP(w, newRequest("GET", "/v1/pets", ""))
-	equal(t, "what is sent", w.Body.String(), "[]\n")
+	for method, body := range map[string]string{"GET": "[]\n", "HEAD": ""} {
+		log := new(buffer)
+		s := startWith(t, func(s *service) { s.log = newLog(log, true) })
+		w := writer{httptest.NewRecorder(), func() {
+			entries, _, _ := s.readJournal(t, "")
+			equal(t, "the number of recorded requests", len(entries), 1)
+			contains(t, "the log", log.take(), "msg=request method="+method+" url=/v1/pets")
+		}}
+		s.service.ServeHTTP(w, newRequest(method, "/v1/pets", ""))
+		equal(t, "what is sent", w.Body.String(), body)
+	}
 }
 
-// writer calls a function before it writes.
+// writer calls a function before it sends anything.
 type writer struct {
 	*httptest.ResponseRecorder
 	before func()
@@ -914,6 +916,8 @@ func (w writer) Write(p []byte) (int, error) {
 	w.before()
 	return w.ResponseRecorder.Write(p)
 }
+
+func (w writer) Flush() { w.before() }
 
 // On a connection that it has used before, a browser would repeat a request that gets no
 // answer, so a connection with a browser is closed after each answer. Those of other
@@ -1133,43 +1137,26 @@ func TestConcurrentFaults(t *testing.T) {
 func TestHeld(t *testing.T) {
 	const clients, each = 4, 300
 	h := start(t).service
-	count := func(target, name string) int64 {
-		match := regexp.MustCompile(`"` + name + `":(\d+)`).FindStringSubmatch(call(h, "GET", target, "").Body.String())
-		n, _ := strconv.ParseInt(match[1], 10, 64)
-		return n
-	}
-	const fault, journal = "/__admin/fault", "/__admin/requests?after=1000000"
-	call(h, "PUT", fault+"?code=503", "")
-	released := func() int64 {
-		var f struct{ Applied, Held int64 }
-		json.Unmarshal(call(h, "GET", fault, "").Body.Bytes(), &f)
-		return f.Applied - f.Held
-	}
-	done := make(chan bool)
-	go func() {
-		concurrently(clients, func(int) {
-			for range each {
-				call(h, "GET", "/v1/pets", "")
-			}
-		})
-		close(done)
-	}()
-	for end := false; !end; {
-		select {
-		case <-done:
-			end = true
-		default:
+	call(h, "PUT", "/__admin/fault?code=503", "")
+	go concurrently(clients, func(int) {
+		for range each {
+			call(h, "GET", "/v1/pets", "")
 		}
-		recorded := count(journal, "total")
-		between := released()
-		later := count(journal, "total")
-		if between < recorded || between > later {
-			t.Errorf("got %d requests that were released, want %d to %d, as were recorded", between, recorded, later)
-			<-done
-			return
+	})
+	recorded := func() int64 {
+		var journal struct{ Meta journalMeta }
+		json.Unmarshal(call(h, "GET", "/__admin/requests?after=9999", "").Body.Bytes(), &journal)
+		return journal.Meta.Total
+	}
+	for released := int64(0); released < clients*each; {
+		before := recorded()
+		var fault struct{ Applied, Held int64 }
+		json.Unmarshal(call(h, "GET", "/__admin/fault", "").Body.Bytes(), &fault)
+		released = fault.Applied - fault.Held
+		if after := recorded(); released < before || released > after {
+			t.Fatalf("got %d requests that are held no more, want as many as are recorded, %d to %d", released, before, after)
 		}
 	}
-	equal(t, "the number of requests that were released", released(), clients*each)
 }
 
 // Of faults that are set at the same time, all but the last one have ended, so they hold
@@ -1298,7 +1285,8 @@ func TestJournalIDs(t *testing.T) {
 // A request that is in flight when the journal is cleared is waited for, and not recorded.
 func TestInFlightAtClear(t *testing.T) {
 	s := start(t)
-	held := s.send(t, "GET /v1/pets?n=1", "", "Prefer: delay=30")
+	s.setFault(t, "delay=30&times=1")
+	held := s.send(t, "GET /v1/pets?n=1", "")
 	s.waitWaiting(t, "GET /v1/pets?n=1 listPets")
 	s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
 	s.do(t, "GET /v1/pets?n=2", "")
@@ -1306,6 +1294,7 @@ func TestInFlightAtClear(t *testing.T) {
 	held.leave()
 	contains(t, "the journal", reader.wait().body, `"waiting":[],"meta":{"total":1,`)
 	s.wantJournal(t, "GET /v1/pets?n=2 200")
+	s.wantFault(t, `{"delay":"30","times":1,"matched":2,"applied":1,"held":0}`)
 }
 
 // The journal lists requests in the order in which they arrived, and gives them ids as
@@ -1965,6 +1954,13 @@ func TestSignals(t *testing.T) {
 		})
 	}
 
+	// Only the end of standard input has a word on it.
+	idle := petstore(testKey)
+	s := startProcess(t, idle)
+	idle.Process.Signal(syscall.SIGTERM)
+	wantExit(t, idle, 0)
+	equal(t, "standard error", s.log.take(), "")
+
 	cmd := petstore(testKey, "-seed", "/dev/stdin")
 	stdin, err := cmd.StdinPipe()
 	if err := errors.Join(err, cmd.Start()); err != nil {
@@ -2073,25 +2069,16 @@ func FuzzCreate(f *testing.F) {
 	})
 }
 
-// The environment decides how often garbage is collected and, if it does not, petstore.
+// Petstore decides how often garbage is collected, unless the environment does.
 func TestMemory(t *testing.T) {
-	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
-	defer debug.SetGCPercent(percent)
-	defer debug.SetMemoryLimit(limit)
-	for _, tt := range []struct {
-		value   string // of GOGC and of GOMEMLIMIT
-		percent int
-		limit   int64
-	}{
-		{"", 200, 456 << 20},
-		{"1", 50, 1000 << 20}, // as they were, as it is the runtime that reads the variables
-	} {
-		debug.SetGCPercent(50)
-		debug.SetMemoryLimit(1000 << 20)
-		limitMemory(func(string) string { return tt.value })
-		equal(t, "the percentage", debug.SetGCPercent(50), tt.percent)
-		equal(t, "the limit", debug.SetMemoryLimit(-1), tt.limit)
-	}
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 40))
+	limitMemory(func(string) string { return "1" })
+	equal(t, "the percentage of the environment", debug.SetGCPercent(50), 50)
+	equal(t, "the limit of the environment", debug.SetMemoryLimit(-1), 1<<40)
+	limitMemory(func(string) string { return "" })
+	equal(t, "the percentage", debug.SetGCPercent(50), 200)
+	equal(t, "the limit", debug.SetMemoryLimit(-1), 456<<20)
 }
 
 // Benchmark measures requests to a service that begins with 1,000 pets and as many

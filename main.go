@@ -253,8 +253,8 @@ func rootURL(addr net.Addr) string {
 }
 
 // runServer serves s on ln, and prints its base URL. Once s.ctx is done, which ends all
-// waits, it answers the requests in flight, closes what is open after durations.stop, and
-// returns nil. If it cannot serve, or cannot print, it returns the error.
+// waits, it answers the requests in flight, for durations.stop at most, and returns nil. If
+// it cannot serve, or cannot print, it returns the error.
 func runServer(ln net.Listener, s *service, stdout io.Writer) error {
 	srv := newServer(s)
 	stopped := make(chan struct{})
@@ -262,8 +262,7 @@ func runServer(ln net.Listener, s *service, stdout io.Writer) error {
 		defer close(stopped)
 		ctx, cancel := context.WithTimeout(context.Background(), s.durations.stop)
 		defer cancel()
-		srv.Shutdown(ctx)
-		srv.Close() // so the requests that are still in flight get no answer
+		srv.Shutdown(ctx) // after which the requests that are still in flight get no answer
 	})
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
