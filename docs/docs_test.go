@@ -73,6 +73,7 @@ func TestRecipes(t *testing.T) {
 		code                  int
 	}{
 		"Free":      {ci, list, "[]\n", 0},
+		"Input":     {ci, "cat", "input\n", 0},
 		"Failed":    {ci, list + "; exit 7", "url=/v1/pets", 7},
 		"Occupied":  {occupied, list, "in use", 1},
 		"Cancelled": {ci, list + "; kill $PPID; exec sleep 300", "url=/v1/pets", 1},
@@ -82,7 +83,7 @@ func TestRecipes(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			os.Symlink(petstore, filepath.Join(dir, "petstore"))
-			code, output := run(t, dir, "", "sh", "-c", tt.script, "sh", "sh", "-c", tt.tests)
+			code, output := run(t, dir, "input\n", "sh", "-c", tt.script, "sh", "sh", "-c", tt.tests)
 			equal(t, "the exit code", code, tt.code)
 			contains(t, "the output", output, tt.output)
 		})
