@@ -568,6 +568,7 @@ func TestErrorOrder(t *testing.T) {
 		{"BREW /v1//pets?%zz", tooLarge, []string{"Prefer: code=x"}, 413, "65536 bytes", 0},
 		{"BREW /v1//pets?%zz", "{", []string{"Prefer: code=x"}, 400, "code is 'x'", 0},
 		{"BREW /v1//pets?%zz", "{", nil, 404, "no such path", 1},
+		{"GET /v1/nothing", "", nil, 404, "no such path", 1},
 		{"BREW /v1/pets?%zz", "{", nil, 405, "this path allows", 1},
 		{"POST /v1/pets?%zz", "{", []string{wrongType}, 400, "query", 1},
 		{"POST /v1/pets?x", "{", []string{wrongType}, 415, "Content-Type is 'x'", 1},
@@ -821,6 +822,11 @@ func TestPrefer(t *testing.T) {
 		})
 	}
 
+	// A request that asks for no fault gets the standing one.
+	s.setFault(t, "code=418")
+	s.do(t, "GET /v1/pets", "", "Prefer: respond-async").wantError(t, 418, "im_a_teapot", simulated)
+	s.do(t, "DELETE /__admin/fault", "")
+
 	// Prefer has no effect outside of /v1.
 	s.do(t, "GET /healthz", "", "Prefer: code=hangup").want(t, 200, `{"status":"ok"}`)
 	s.do(t, "GET /__admin/fault", "", "Prefer: code=hangup").want(t, 200, "{}")
@@ -938,6 +944,7 @@ func TestConnectionOfBrowser(t *testing.T) {
 		{"GET /__admin/fault", browser, 0},
 		{"GET /page.js", browser, 0},
 		{"GET /v1/pets", "User-Agent: curl/8.5.0", 200},
+		{"GET /v1/pets", "User-Agent: curl Mozilla/5.0", 200},
 		{"GET /v1/pets", "Prefer: code=drip", 200},
 	} {
 		t.Run(tt.request+" "+tt.header, func(t *testing.T) {
@@ -1192,6 +1199,7 @@ func TestWaiting(t *testing.T) {
 	equal(t, "body", w.Body, newRex)
 	equal(t, "the key", w.Headers["Authorization"], "Bearer ***")
 	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"held":0}`) // it holds nothing
+	s.do(t, "DELETE /__admin/fault", "")                              // and releases nothing
 	eventually(t, "the seconds so far to grow", func() bool {
 		_, later, _ := s.readJournal(t, "")
 		return len(later) == 2 && later[1].Seconds > w.Seconds
@@ -1535,18 +1543,24 @@ func TestJournalBounds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
-			for range tt.n {
-				r := newRequest("GET", "/v1/pets", "")
-				tt.send(r)
-				s.service.ServeHTTP(httptest.NewRecorder(), r)
+			var kept []int // after the start, and after a clear
+			for range 2 {
+				for range tt.n {
+					r := newRequest("GET", "/v1/pets", "")
+					tt.send(r)
+					s.service.ServeHTTP(httptest.NewRecorder(), r)
+				}
+				entries, _, meta := s.readJournal(t, fmt.Sprint("?total=", tt.n))
+				if len(entries) > tt.most || len(entries) == 0 {
+					t.Fatalf("got %d entries, want up to %d", len(entries), tt.most)
+				}
+				equal(t, "total", meta.Total, int64(tt.n))
+				equal(t, "first", meta.First, meta.Total-int64(len(entries))+1)
+				equal(t, "the first id", entries[0].ID, meta.First)
+				kept = append(kept, len(entries))
+				s.do(t, "DELETE /__admin/requests", "")
 			}
-			entries, _, meta := s.readJournal(t, fmt.Sprint("?total=", tt.n))
-			if len(entries) > tt.most || len(entries) == 0 {
-				t.Fatalf("got %d entries, want up to %d", len(entries), tt.most)
-			}
-			equal(t, "total", meta.Total, int64(tt.n))
-			equal(t, "first", meta.First, meta.Total-int64(len(entries))+1)
-			equal(t, "the first id", entries[0].ID, meta.First)
+			equal(t, "the number of entries after a clear", kept[1], kept[0])
 		})
 	}
 }

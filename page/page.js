@@ -5,7 +5,7 @@
 const interval = 250; // milliseconds between two readings
 const timeLimit = 5000; // milliseconds for a request of the page for itself
 const journalLimit = 60_000; // milliseconds for the journal, which may be large, on a slow line
-const quietTime = 2000; // milliseconds between two verdicts that are read aloud
+const quietTime = 2000; // milliseconds between two news that are read aloud
 const maxPets = 100; // as on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
@@ -37,12 +37,15 @@ const storage = (() => {
 
 // What is known of the service.
 
+const unread = { since: "", total: 0 }; // the meta of no journal
+const noPets = { count: 0, last: [] };
+
 let description = null; // openapi.json
 let fault = {}; // the standing fault, or {} for none
 let lastKnown = ""; // what the sign has said of it
-let meta = { since: "", total: 0 }; // of the journal that has been read
+let meta = unread; // of the journal that has been read
 let rows = []; // of requests, in the order of their arrival
-let pets = { count: 0, last: [] }; // that have been read, in ascending order of id
+let pets = noPets; // that have been read, with the last ones in ascending order of id
 
 // Requests of the page for itself. The service does not record them, and applies
 // no fault to them.
@@ -80,38 +83,51 @@ function read() {
   return reading;
 }
 
-// readNews reads what is new, and draws it. It reports whether this is all. After a
-// reset or a restart, the ids of the journal begin anew, and petstore may be another
-// version of it.
+// readNews reads what is new, and draws it. It reports whether this is all. What cannot
+// be drawn is read once more, from the beginning.
 async function readNews() {
   fault = await call("GET", "/__admin/fault");
+  await readJournal().catch((problem) => {
+    meta = problem.isSilence ? meta : unread;
+    throw problem;
+  });
+  return readPets().catch((problem) => {
+    pets = noPets;
+    throw problem;
+  });
+}
+
+// readJournal reads and draws the new requests, and draws the sign. After a reset or a
+// restart, the ids begin anew, and petstore may be another version of it.
+async function readJournal() {
   let journal = await call("GET", `/__admin/requests?after=${meta.total}`, journalLimit);
   const { since } = journal.meta;
   if (since !== meta.since) {
-    const news = await call("GET", "/openapi.json");
-    if (JSON.stringify(news) !== JSON.stringify(description)) {
-      description = news;
+    description = await call("GET", "/openapi.json");
+    const text = JSON.stringify(description);
+    if (text !== drawnDescription) {
       drawChoices();
+      drawnDescription = text;
     }
     if (meta.total > 0) {
       journal = await call("GET", "/__admin/requests?after=0", journalLimit);
     }
     rows.forEach((row) => row.remove());
     rows = [];
-    pets = { count: 0, last: [] };
+    pets = noPets;
     page.petTable.hidden = true; // until they are read
     page.noPets.hidden = true;
     setText(page.petCount, "");
-    const notice = meta.since && `Cleared or restarted at ${since.slice(11, 19)} UTC`;
-    setText(page.notice, notice);
-    page.notice.title = notice;
-    hear(notice);
+    if (meta.since) {
+      tell(`Cleared or restarted at ${since.slice(11, 19)} UTC`);
+    }
   }
   meta = journal.meta;
   showDesk(true);
-  drawSign();
-  drawRequests(journal);
-  return readPets();
+  keepPlace(() => {
+    drawRequests(journal);
+    drawSign();
+  });
 }
 
 // readPets reads the next page of pets, and draws the last pets once all are read. It
@@ -140,7 +156,7 @@ function showTrouble(problem) {
   showDesk(true);
   page.end.hidden = true;
   const headline = isSilence ? "Petstore does not answer" : "This page cannot show what petstore answers";
-  const reason = isSilence ? "" : `${message}. `;
+  const reason = isSilence || !message ? "" : `${message.replace(/\.$/, "")}. `;
   showSign("trouble", headline, `${reason}This page goes on asking. ${lastKnown}`);
 }
 
@@ -162,16 +178,20 @@ function showDesk(isShown) {
 
 // Actions.
 
-// press marks a button for as long as takes what it does.
+// press marks a button for as long as its action takes, and tells what that returns.
 async function press(button, action) {
   button.ariaBusy = "true";
-  await action();
+  tell(await action());
   button.ariaBusy = "false";
 }
 
-// hear says a text to those who do not see it.
-function hear(text) {
-  page.heard.textContent = text;
+// tell shows a text, if there is one, and says it to those who do not see it.
+function tell(text) {
+  if (text) {
+    page.notice.textContent = text;
+    page.notice.title = text;
+    page.heard.textContent = text;
+  }
 }
 
 // act changes something, and returns the message of a refusal, or "". If there is no
@@ -179,7 +199,7 @@ function hear(text) {
 async function act(method, path) {
   const refusal = await call(method, path).then(
     () => "",
-    ({ status, message }) => (status === 400 ? message : ""),
+    ({ isSilence, message }) => (isSilence ? "" : message),
   );
   await read();
   return refusal;
@@ -443,6 +463,9 @@ function capitalized(text) {
 
 // Views.
 
+let unheard = {}; // the last headline of the sign and the last verdict that are to be read aloud
+let heardAt = 0; // when some were read last
+
 function make(tag, properties, ...content) {
   const element = Object.assign(document.createElement(tag), properties);
   element.append(...content.filter(Boolean));
@@ -469,6 +492,8 @@ function excerpt(text) {
   const start = text.slice(0, 200).replace(/[\uD800-\uDBFF]$/, "");
   return reveal(start) + (start.length < text.length ? "…" : "");
 }
+
+let drawnDescription; // as text
 
 // drawChoices draws the buttons of the faults, each below the moment when it acts,
 // which is the beginning of its meaning.
@@ -522,24 +547,38 @@ function drawSign() {
 
 function showSign(className, headline, sentence) {
   page.sign.className = className;
-  setText(page.headline, headline);
+  if (page.headline.textContent !== headline) {
+    page.headline.textContent = headline;
+    unheard.sign = headline;
+  }
   setText(page.sentence, sentence);
   setText(page.title, className === "calm" ? "Petstore" : `${headline} – Petstore`);
 }
 
 let place = {}; // of the row that is being read
-let unheard = ""; // the last verdict that is to be heard
-let heardAt = 0; // when one was heard last
+
+// keepPlace draws what is new, and keeps the place of a row that is open or has the focus.
+function keepPlace(draw) {
+  const row = page.rows.querySelector("[open], :has(:focus-visible)");
+  const top = () => row?.getBoundingClientRect().top;
+  if (row !== place.row || Math.abs(top() - place.top) > tolerance) {
+    place = { row, top: top() };
+  }
+  draw();
+  if (row?.isConnected) {
+    page.list.scrollTop += top() - place.top;
+  }
+  if (Date.now() - heardAt > quietTime && (unheard.sign || unheard.verdict)) {
+    page.heard.textContent = Object.values(unheard).join(". ");
+    unheard = {};
+    heardAt = Date.now();
+  }
+}
 
 // drawRequests draws the rows of new requests, and of those that wait. A request that
-// waited has no id, and may have had no body, but it keeps its row. A row that is being
-// read keeps its place, even if the journal has dropped it.
+// waited has no id, and may have had no body, but it keeps its row. The row that is being
+// read stays even if the journal has dropped its request.
 function drawRequests({ requests, waiting }) {
-  const inUse = page.rows.querySelector("[open], :has(:focus-visible)");
-  const top = () => inUse?.getBoundingClientRect().top;
-  if (inUse !== place.row || Math.abs(top() - place.top) > tolerance) {
-    place = { row: inUse, top: top() };
-  }
   const waited = rows.filter(({ request }) => isWaiting(request));
   const known = ({ body, fault }) => JSON.stringify([body, fault]);
   for (const request of [...requests, ...waiting]) {
@@ -553,7 +592,7 @@ function drawRequests({ requests, waiting }) {
       drawRequest(row ?? addRow(request, identity), request);
     }
   }
-  const last = rows.indexOf(inUse); // which stays, as do those above it, or it would move
+  const last = rows.indexOf(place.row); // which stays, as do those above it, or it would move
   const gone = rows.filter((row, i) => waited.includes(row) || (row.request.id < meta.first && i > last));
   gone.forEach((row) => row.remove());
   rows = rows.filter((row) => !gone.includes(row));
@@ -561,14 +600,6 @@ function drawRequests({ requests, waiting }) {
   const isOfStory = ({ request: { headers } }, i) => isOfPage(headers) && headers.Prefer === story[i];
   page.start.hidden = rows.length > story.length || !rows.every(isOfStory);
   filter();
-  if (inUse?.isConnected) {
-    page.list.scrollTop += top() - place.top;
-  }
-  if (unheard && Date.now() - heardAt > quietTime) {
-    hear(unheard);
-    unheard = "";
-    heardAt = Date.now();
-  }
 }
 
 // addRow returns a new row in its place, by the time of its arrival.
@@ -592,7 +623,7 @@ function drawRequest(row, request) {
     const later = rows.slice(rows.indexOf(row) + 1);
     later.filter((one) => one.facts.line === row.facts.line).forEach(fillRow);
     if (row.facts.hasAdded && row.facts.adds.length > 1) {
-      unheard = `Request ${request.id} ${verdictOf(row)}`;
+      unheard.verdict = `Request ${request.id} ${verdictOf(row)}`;
     }
   } catch (problem) {
     row.firstChild.replaceChildren(`Request ${request.id} cannot be shown: ${problem.message}`);
@@ -814,10 +845,10 @@ page.keyForm.addEventListener("submit", (event) => {
 
 page.filter.addEventListener("input", () => {
   filter();
-  hear(page.filter.value.trim() && `${shownRows().length} found`);
+  page.heard.textContent = page.filter.value.trim() && `${shownRows().length} found`;
 });
 page.addPet.addEventListener("click", () => press(page.addPet, () => addPet(newPet())));
-page.story.addEventListener("click", showStory);
+page.story.addEventListener("click", () => press(page.story, showStory));
 page.end.addEventListener("click", () =>
   press(page.end, async () => {
     await act("DELETE", "/__admin/fault");
