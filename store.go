@@ -389,7 +389,8 @@ func (e *entry) estimate() int {
 type timestamp struct{ time.Time }
 
 func (t timestamp) MarshalJSON() ([]byte, error) {
-	return t.UTC().AppendFormat(nil, `"2006-01-02T15:04:05.000Z"`), nil
+	const layout = `"2006-01-02T15:04:05.000Z"`
+	return t.UTC().AppendFormat(make([]byte, 0, len(layout)), layout), nil
 }
 
 // secondsSince returns the time since t, to the millisecond. The result of
