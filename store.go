@@ -537,14 +537,13 @@ func (j *journal) clear() {
 	j.wake()
 }
 
-// wait waits until total requests have been recorded, and no more than maxWaiting of those
-// that wait when it is called still do. It also returns when the journal is cleared, or ctx
-// is done.
+// wait waits until total requests have been recorded, and all but maxWaiting of the requests
+// that wait at its call are over. It also returns when the journal is cleared, or ctx is done.
 func (j *journal) wait(ctx context.Context, total, maxWaiting int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	clears := j.clears
-	var earlier []*entry // of those that wait now, the ones that still do
+	var earlier []*entry // the requests that wait at the call, and are not over
 	for e := range j.waiting {
 		earlier = append(earlier, e)
 	}
