@@ -363,7 +363,7 @@ type shownFault struct {
 
 	Matched int64 `json:"matched"`
 	Applied int64 `json:"applied"`
-	Held    int64 `json:"held"` // the requests that the fault was applied to, and that have not been recorded
+	Held    int64 `json:"held"` // the requests that the fault was applied to, and that are not over
 }
 
 // parseStandingFault parses the parameters of PUT /__admin/fault. The fault ends when its
@@ -417,7 +417,7 @@ func (f *standingFault) next(operation string) (next fault, ok bool) {
 	return next, true
 }
 
-// release notes that a request to which the fault was applied is being recorded.
+// release notes that a request to which the fault was applied is over.
 func (f *standingFault) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

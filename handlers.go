@@ -92,7 +92,7 @@ type route struct {
 	pattern    string      // of http.ServeMux, in which GET includes HEAD
 	operation  string      // the name of the operation in api/openapi.json, if it has one
 	parameters []string    // of the query; the operation must use no others
-	maxBody    int64       // bytes of a body under /__admin, or 0 if it takes none
+	maxBody    int64       // bytes of a body under /__admin, if it takes one, and then more than the constant maxBody
 	header     http.Header // of all answers but that of a gateway
 	handle     handler     // the operation
 	refuses    bool        // whether it is for requests that no operation is for
@@ -306,8 +306,8 @@ type policy struct {
 }
 
 // policyOf returns the policy for a request. Observers, such as the page, and requests
-// under /__admin do not disturb the record. Outside of these paths, a request with a key
-// is one of a client that has a wrong base URL. Browsers send others by themselves.
+// under /__admin do not disturb the record. A request elsewhere that is refused is one of a
+// client with a wrong base URL if it has a key. Browsers send others by themselves.
 func policyOf(r *http.Request, rt *route) policy {
 	observer := r.Header["Petstore-Observer"] != nil
 	switch p := r.URL.Path; {
@@ -335,7 +335,7 @@ type answer struct {
 	field       field  // of the header, besides those of the route
 	contentType string // empty without a body
 	body        []byte // may be shared with other answers, so it must not be modified
-	retryAfter  string // the parameter of a fault, or ""; see retryAfterNow
+	retryAfter  string // in the form of the parameter of a fault; see retryAfterNow
 	problem     string // the message of an Error, or that the client left
 	ofGateway   bool   // whether the header lacks what the route has
 }
@@ -453,7 +453,8 @@ func (x *exchange) failure(err error) answer {
 // leaves. It reports whether the client is still there, and notes in the answer if not: once
 // net/http notices that the client has closed the connection or its sending half, or that a
 // write has failed. Then nothing more may be sent: a client that has closed its sending half
-// may still be reading, and would take the rest as on time.
+// may still be reading, and would take the rest as on time. If d is 0, wait does nothing,
+// and reports true.
 func (x *exchange) wait(d time.Duration) bool {
 	if d == 0 {
 		return true

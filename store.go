@@ -468,7 +468,8 @@ func (j *journal) record(e *entry, standing *standingFault) {
 	e.ID, e.Seconds, e.size = j.meta.Total, secondsSince(e.Time.Time), e.estimate()
 	j.entries = append(j.entries, e)
 	j.size += e.size
-	// The new entry stays, as no request is nearly as large as maxJournalSize.
+	// The new entry stays, as no request has an estimate of maxJournalSize: its headers and
+	// its body have 64 KiB each.
 	for len(j.entries) > maxEntries || j.size > maxJournalSize {
 		j.size -= j.entries[0].size
 		j.entries[0] = nil // so that it can be collected
