@@ -984,6 +984,7 @@ func TestWaitEnds(t *testing.T) {
 		{"answer-delay=30", "", true, 201, added, 0, added, noAnswer},
 		{"answer-delay=30&code=lost", "", true, 0, "", 0, added, noAnswer},
 		{"answer-delay=30&code=418", "", false, 418, teapot, 0, teapot, noAnswer},
+		{"answer-delay=30&code=hangup", "", false, 0, "", 0, "", noAnswer},
 		{"answer-delay=30&code=html", "", true, 502, gatewayPage, 0, gatewayPage, noAnswer},
 		{"code=drip", "", true, 201, added, 201, added, noWholeAnswer},
 		{"code=drip&answer-delay=30", "", true, 201, added, 0, added, noAnswer},
