@@ -5,7 +5,7 @@
 const interval = 250; // milliseconds between two readings
 const timeLimit = 5000; // milliseconds for a request of the page for itself
 const journalLimit = 60_000; // milliseconds for the journal, which may be large, on a slow line
-const quietTime = 2000; // milliseconds between two news that are read aloud
+const quietTime = 2000; // milliseconds before something else is read aloud
 const maxPets = 100; // as on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
@@ -77,6 +77,7 @@ function read() {
     .catch(showTrouble)
     .catch(console.error)
     .then((isAll) => {
+      readAloud();
       clearTimeout(timer);
       timer = setTimeout(read, isAll === false ? 0 : interval);
     });
@@ -183,6 +184,18 @@ async function press(button, action) {
   button.ariaBusy = "true";
   tell(await action());
   button.ariaBusy = "false";
+}
+
+let unheard = {}; // the last headline of the sign and the last verdict that are to be read aloud
+let heardAt = 0; // when some were read last
+
+// readAloud says what is new to those who do not see it, but not all the time.
+function readAloud() {
+  if (Date.now() - heardAt > quietTime && (unheard.sign || unheard.verdict)) {
+    page.heard.textContent = Object.values(unheard).join(". ");
+    unheard = {};
+    heardAt = Date.now();
+  }
 }
 
 // tell shows a text, if there is one, and says it to those who do not see it.
@@ -463,9 +476,6 @@ function capitalized(text) {
 
 // Views.
 
-let unheard = {}; // the last headline of the sign and the last verdict that are to be read aloud
-let heardAt = 0; // when some were read last
-
 function make(tag, properties, ...content) {
   const element = Object.assign(document.createElement(tag), properties);
   element.append(...content.filter(Boolean));
@@ -567,11 +577,6 @@ function keepPlace(draw) {
   draw();
   if (row?.isConnected) {
     page.list.scrollTop += top() - place.top;
-  }
-  if (Date.now() - heardAt > quietTime && (unheard.sign || unheard.verdict)) {
-    page.heard.textContent = Object.values(unheard).join(". ");
-    unheard = {};
-    heardAt = Date.now();
   }
 }
 

@@ -668,6 +668,7 @@ func testTrouble(p *page) {
 	p.see("#sign.trouble #headline", "Petstore does not answer",
 		"#sentence", "Last known: 503 for every createPet request.", "#sentence", "This page goes on asking.",
 		"#query", "code=503&operation=createPet", "#list", "404", "#end", "")
+	p.equal("heard.textContent.includes('Petstore does not answer')", true)
 	p.service.Process.Kill()
 	p.service.Wait()
 	p.click("Add a pet", "429")
