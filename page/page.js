@@ -61,7 +61,7 @@ async function call(method, path, limit = timeLimit) {
     .catch(({ message }) => Promise.reject(Object.assign(new Error(message), { isSilence: true })));
   const answer = JSON.parse(text.replace(/"(\w+)":(\d{16,})/g, '"$1":"$2"') || "{}");
   if (!ok) {
-    throw Object.assign(new Error(answer.message), { status });
+    throw Object.assign(new Error(answer.message ?? status), { status });
   }
   return answer;
 }
@@ -84,18 +84,11 @@ function read() {
   return reading;
 }
 
-// readNews reads what is new, and draws it. It reports whether this is all. What cannot
-// be drawn is read once more, from the beginning.
+// readNews reads what is new, and draws it. It reports whether this is all.
 async function readNews() {
   fault = await call("GET", "/__admin/fault");
-  await readJournal().catch((problem) => {
-    meta = problem.isSilence ? meta : unread;
-    throw problem;
-  });
-  return readPets().catch((problem) => {
-    pets = noPets;
-    throw problem;
-  });
+  await readJournal();
+  return readPets();
 }
 
 // readJournal reads and draws the new requests, and draws the sign. After a reset or a
@@ -146,7 +139,8 @@ async function readPets() {
   return isAll;
 }
 
-// showTrouble says what is wrong at the moment, or asks for the key.
+// showTrouble says what is wrong at the moment, or asks for the key. What the page could
+// not show is read once more, from the beginning.
 function showTrouble(problem) {
   const { status, message, isSilence } = problem;
   if (status === 401) {
@@ -156,9 +150,13 @@ function showTrouble(problem) {
   console.error(problem);
   showDesk(true);
   page.end.hidden = true;
-  const headline = isSilence ? "Petstore does not answer" : "This page cannot show what petstore answers";
-  const reason = isSilence || !message ? "" : `${message.replace(/\.$/, "")}. `;
-  showSign("trouble", headline, `${reason}This page goes on asking. ${lastKnown}`);
+  if (isSilence) {
+    showSign("trouble", "Petstore does not answer", `This page goes on asking. ${lastKnown}`);
+    return;
+  }
+  meta = unread;
+  pets = noPets;
+  showSign("trouble", "This page cannot show what petstore answers", `${message}. This page goes on asking. ${lastKnown}`);
 }
 
 function askForKey(reason = "") {
