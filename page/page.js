@@ -4,7 +4,7 @@
 
 const interval = 250; // milliseconds between two readings
 const timeLimit = 5000; // milliseconds for a request of the page for itself
-const journalLimit = 60_000; // milliseconds for the journal, which may be large, on a slow line
+const longLimit = 60_000; // milliseconds for the journal and the pets, which may be large, on a slow line
 const quietTime = 2000; // milliseconds before something else is read aloud
 const maxPets = 100; // as on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal keeps
@@ -12,7 +12,7 @@ const rounding = 1; // milliseconds by which the journal may put an end too late
 const lateness = 100; // milliseconds within which petstore usually notices that a client has left
 const tolerance = 4; // pixels by which a row moves if nobody scrolls, as lists scroll by whole pixels
 const pace = 1000; // milliseconds between the steps of the story
-const maxSending = 4; // requests, as browsers have six connections to a service
+const maxSending = 2; // requests, as the tabs of a browser share six connections to a service
 
 // What the two requests of the story prefer.
 const story = ["code=lost", "code=ok"];
@@ -94,7 +94,7 @@ async function readNews() {
 // readJournal reads and draws the new requests, and draws the sign. After a reset or a
 // restart, the ids begin anew, and petstore may be another version of it.
 async function readJournal() {
-  let journal = await call("GET", `/__admin/requests?after=${meta.total}`, journalLimit);
+  let journal = await call("GET", `/__admin/requests?after=${meta.total}`, longLimit);
   const { since } = journal.meta;
   if (since !== meta.since) {
     description = await call("GET", "/openapi.json");
@@ -104,7 +104,7 @@ async function readJournal() {
       drawnDescription = text;
     }
     if (meta.total > 0) {
-      journal = await call("GET", "/__admin/requests?after=0", journalLimit);
+      journal = await call("GET", "/__admin/requests?after=0", longLimit);
     }
     rows.forEach((row) => row.remove());
     rows = [];
@@ -128,7 +128,7 @@ async function readJournal() {
 // reports whether they are. Between resets, no pet is changed or removed.
 async function readPets() {
   const after = pets.last.at(-1)?.id ?? 0;
-  const news = await call("GET", `/v1/pets?limit=${maxPets}&after=${after}`);
+  const news = await call("GET", `/v1/pets?limit=${maxPets}&after=${after}`, longLimit);
   if (news.length > 0) {
     pets = { count: pets.count + news.length, last: [...pets.last, ...news].slice(-maxPets) };
   }
@@ -202,6 +202,7 @@ function tell(text) {
     page.notice.textContent = text;
     page.notice.title = text;
     page.heard.textContent = text;
+    heardAt = Date.now();
   }
 }
 
