@@ -100,8 +100,8 @@ async function readJournal() {
     description = await call("GET", "/openapi.json");
     const text = JSON.stringify(description);
     if (text !== drawnDescription) {
-      drawChoices();
       drawnDescription = text;
+      drawChoices();
     }
     if (meta.total > 0) {
       journal = await call("GET", "/__admin/requests?after=0", longLimit);
@@ -149,14 +149,15 @@ function showTrouble(problem) {
   }
   console.error(problem);
   showDesk(true);
-  page.end.hidden = true;
-  if (isSilence) {
-    showSign("trouble", "Petstore does not answer", `This page goes on asking. ${lastKnown}`);
-    return;
+  if (!isSilence) {
+    meta = unread;
+    pets = noPets;
   }
-  meta = unread;
-  pets = noPets;
-  showSign("trouble", "This page cannot show what petstore answers", `${message}. This page goes on asking. ${lastKnown}`);
+  keepPlace(() => {
+    page.end.hidden = true;
+    const headline = isSilence ? "Petstore does not answer" : "This page cannot show what petstore answers";
+    showSign("trouble", headline, `This page goes on asking. ${lastKnown}${isSilence ? "" : message}`);
+  });
 }
 
 function askForKey(reason = "") {
@@ -566,9 +567,10 @@ function showSign(className, headline, sentence) {
 
 let place = {}; // of the row that is being read
 
-// keepPlace draws what is new, and keeps the place of a row that is open or has the focus.
+// keepPlace draws what is new, and keeps the place of a row that is open or has the focus, as
+// far as the list or, on a phone, the page can be scrolled.
 function keepPlace(draw) {
-  const row = page.rows.querySelector("[open], :has(:focus-visible)");
+  const row = page.rows.querySelector("[open]:not([hidden]), :has(:focus-visible)");
   const top = () => row?.getBoundingClientRect().top;
   if (row !== place.row || Math.abs(top() - place.top) > tolerance) {
     place = { row, top: top() };
@@ -576,6 +578,7 @@ function keepPlace(draw) {
   draw();
   if (row?.isConnected) {
     page.list.scrollTop += top() - place.top;
+    scrollBy(0, top() - place.top);
   }
 }
 
@@ -690,7 +693,8 @@ function inSeconds(seconds) {
   return seconds >= 0.1 ? `${seconds.toFixed(1)} s` : "";
 }
 
-const detail = make("div", { className: "detail" }); // of the row that was opened last
+// The details of the row that was opened last: a text, what was sent, and what was answered.
+const detail = make("div", { className: "detail" }, make("p"), make("p"), make("p"));
 
 // showDetail shows what was sent, beside what was answered.
 function showDetail(row) {
@@ -709,14 +713,22 @@ function showDetail(row) {
     status === 0 ? "not sent" : mishapOf(request),
     method !== "HEAD" && answerHeaders?.["Content-Length"] > maxAnswer && `the first ${maxAnswer} bytes`,
   ];
-  detail.replaceChildren(
+  const parts = [
     make("p", {}, notes.filter(Boolean).join(" "), " ", make("small", {}, facts)),
     part(isUnread ? "Sent, without its body" : "Sent", `${method} ${url}`, body, headers),
-  );
-  if (answer || status > 0) {
-    detail.append(part(answerTitle.filter(Boolean).join(", "), status, method !== "HEAD" && answer, answerHeaders));
+    answer || status > 0
+      ? part(answerTitle.filter(Boolean).join(", "), status, method !== "HEAD" && answer, answerHeaders)
+      : make("section", { hidden: true }),
+  ];
+  parts.forEach((one, i) => {
+    const old = detail.children[i];
+    if (!old.isEqualNode(one)) { // or what is selected there would be lost
+      old.replaceWith(one);
+    }
+  });
+  if (row.lastChild !== detail) {
+    row.append(detail);
   }
-  row.append(detail);
 }
 
 // part returns a message: its first line, its body and its headers. A long one scrolls.
@@ -855,8 +867,9 @@ page.addPet.addEventListener("click", () => press(page.addPet, () => addPet(newP
 page.story.addEventListener("click", () => press(page.story, showStory));
 page.end.addEventListener("click", () =>
   press(page.end, async () => {
-    await act("DELETE", "/__admin/fault");
+    const refusal = await act("DELETE", "/__admin/fault");
     page.scope.focus({ preventScroll: true }); // as the button is hidden
+    return refusal;
   }),
 );
 page.clear.addEventListener("click", () => {
