@@ -82,7 +82,7 @@ func cutBearer(value string) (scheme, rest string) {
 }
 
 // allowOrigins adds to h the headers that let web pages of every origin read the
-// response to r (Fetch standard, "CORS protocol").
+// answer to r (Fetch standard, "CORS protocol").
 func allowOrigins(h http.Header, r *http.Request) {
 	if r.Header.Get("Origin") == "" {
 		return

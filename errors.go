@@ -20,14 +20,13 @@ import (
 	"time"
 )
 
-// Error is the body of a response that reports a failure (contract, sections 2 and
-// 7).
+// Error is the body of an answer that reports a failure (contract, sections 2 and 7).
 type Error struct {
 	Code    string `json:"code"`    // one of the constants below, made by newError, or given by a fault
 	Message string `json:"message"` // for people
-	Status  int    `json:"status"`  // the HTTP status of the response
+	Status  int    `json:"status"`  // the HTTP status of the answer
 
-	field field // of the header of the response
+	field field // of the header of the answer
 }
 
 func (e Error) Error() string { return e.Message }
