@@ -252,6 +252,7 @@ func testVerdicts(p *page) {
 		p.equal("rows().at(-1)", "POST|"+tt.want)
 	}
 	p.see("#list", "POST no answer /v1/pets Prefer: lost adds pet 1 {") // as it is read aloud
+	p.equal("heard.textContent", "Request 8 adds it again, 5 times now")
 	p.send("POST /v1/pets", "{}", "Prefer: code=html")
 	p.equal("rows().at(-1)", "POST|502, HTML|/v1/pets|Prefer: html") // it adds nothing
 	p.send("POST /v1/pets", "[]")
@@ -560,12 +561,13 @@ func testFilter(p *page) {
 	p.equal("heard.textContent", "1 found")
 	p.eval("$('#clear').focus()")
 	p.press(tab)
-	p.press(down) // not to a row that is hidden
-	p.equal("shown(document.activeElement).includes('no answer')", true)
+	p.send("GET /v1/pets", "")
 	p.send("GET /v1/pets", "", "Prefer: code=rst")
-	p.see("#count", "5: 2 found")
+	p.see("#count", "6: 2 found")
+	p.press(down) // not to a row that is hidden
+	p.equal("document.activeElement === $$('summary').at(-1)", true)
 	p.fill("filter", "")
-	p.equal("rows().length + shown(count)", "55")
+	p.equal("rows().length + shown(count)", "66")
 }
 
 // The page is a client: what it sends is recorded, and gets faults.
@@ -763,7 +765,7 @@ func testLooks(p *page) {
 	p.send(long, rex, "Prefer: code=409, error-code="+strings.Repeat("long", 25))
 	p.start("POST /v1/pets", rex, "Prefer: code=stall, delay=30")
 	p.see("#list", "waiting", "#list", "adds pet 103", "#headline", "429", "#petRows", "RRR")
-	p.equal("[...document.querySelectorAll('[role=status]')].map(({id}) => id).join(' ')", "heard")
+	p.equal("[...document.querySelectorAll('[role=status]')].map((one) => one.id + one.checkVisibility()).join(' ')", "heardtrue")
 
 	// Nothing is cut off, but for what ends in an ellipsis. What a request did is whole.
 	const cut = `[document.documentElement, ...$$("body :not(#heard)")].filter((one) => shown(one) && (
@@ -784,6 +786,7 @@ func testLooks(p *page) {
 	p.resize(390, 768, "light")
 	p.equal("$$('a, button, input, select, [tabindex=\"0\"]').filter((one) => one.checkVisibility()).every((one, i, all) => i === 0 ||"+
 		" one.getBoundingClientRect().bottom > all[i - 1].getBoundingClientRect().top)", true)
+	p.equal("Math.max(...$$('.what > .mono').map((one) => one.offsetHeight)) > 30", true) // a long URL has two lines
 	p.eval("scrollTo(0, 9999)")
 	p.equal("isOnTop(sign)", true) // as the faults are below the requests
 	p.send("PUT /__admin/fault?code="+strings.Repeat("503,429,", 30)+"500", "")
