@@ -173,8 +173,9 @@ func testFaults(p *page) {
 	p.see("#headline", "As usual", "#sentence",
 		"for the next request, then Answer after 0.2 s, then Answer after 0.2 s, 500, then as usual.")
 	p.fill("field", "code=lost,429&times=2")
+	p.eval("field.oninvalid = () => { window.isTold = true; }")
 	p.click("Set")
-	p.equal("field.validationMessage.startsWith('times cannot be given with a list of codes')", true)
+	p.equal("window.isTold && field.validationMessage.startsWith('times cannot be given with a list of codes')", true)
 	p.see("#query", "code=ok,500")
 	p.equal("field.labels.length", 1)
 	p.fill("field", " lost ")
@@ -296,6 +297,10 @@ func testVerdicts(p *page) {
 	p.equal("rows().length", 20)
 	p.equal("rows().map((row, i) => row.includes('again') ? i : '').join('')", "2468") // a 503 after a 503
 	p.see("#list", "adds pet 10")
+	for _, code := range []string{"lost", "lost", "lost", "lost", "ok"} {
+		p.send("POST /v1/pets", rex, "User-Agent: c", "Prefer: code="+code)
+	}
+	p.see("#list", "adds it again: pets 14, 15, 16, and 2 more")
 
 	// What succeeds is not repeated by what follows it.
 	p.send("DELETE /__admin/requests", "")
@@ -549,6 +554,7 @@ func testFilter(p *page) {
 		{"edg 156", "/v1/pets/7"},
 		{"get404", ""},
 		{"x-id: hidden", "/v1/pets?limit=404&post"}, // a header
+		{"location: /v1/pets/1", "/v1/pets?x=1"},    // a header of the answer
 		{"getpet", "/v1/pets/7"},                    // an operation
 		{"answerHeaders", ""},
 		{"rst no answer", "/v1/pets"},
