@@ -919,7 +919,7 @@ const helpers = `
 	const realFetch = window.fetch;
 	window.realTimeout = window.setTimeout;
 	window.until = async (look, want) => {
-		const end = Date.now() + 30_000;
+		const end = Date.now() + 120_000;
 		for (;;) {
 			const got = JSON.stringify(look() ?? null);
 			if (got === JSON.stringify(want) || Date.now() > end) {
@@ -965,7 +965,7 @@ const helpers = `
 	}
 	window.confirm = () => window.answer;`
 
-// equal waits for half a minute at most until an expression has a value.
+// equal waits for two minutes at most until an expression has a value.
 func (p *page) equal(expression string, want any, args ...any) {
 	p.Helper()
 	got := p.eval("return until(() => "+expression+", [...arguments].at(-1))", append(args, want)...)
@@ -1133,7 +1133,7 @@ func (p *page) startBrowser() {
 	}
 	p.session = base + "/session"
 	options := json.RawMessage(`{"capabilities": {"alwaysMatch": {
-		"timeouts": {"script": 120000},
+		"timeouts": {"script": 180000},
 		"goog:chromeOptions": {"args": [
 			"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 			"--disable-background-networking", "--disable-component-update", "--disable-sync"
