@@ -10,7 +10,7 @@ const maxPets = 100; // as on a page of listPets
 const maxAnswer = 1000; // bytes of an answer that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
 const lateness = 100; // milliseconds within which petstore usually notices that a client has left
-const tolerance = 4; // pixels by which a row moves if nobody scrolls, as lists scroll by whole pixels
+const tolerance = 4; // pixels by which the list moves a row by itself, as it estimates what is out of sight
 const pace = 1000; // milliseconds between the steps of the story
 const maxSending = 2; // requests, as the tabs of a browser share six connections to a service
 
@@ -572,7 +572,9 @@ let place = {}; // of the row that is being read
 function keepPlace(draw) {
   const row = page.rows.querySelector("[open]:not([hidden]), :has(:focus-visible)");
   const top = () => row?.getBoundingClientRect().top;
-  if (row !== place.row || Math.abs(top() - place.top) > tolerance) {
+  const scrolled = () => page.list.scrollTop + scrollY;
+  const isByUser = scrolled() !== place.scrolled && Math.abs(top() - place.top) > tolerance;
+  if (row !== place.row || isByUser) {
     place = { row, top: top() };
   }
   draw();
@@ -580,6 +582,7 @@ function keepPlace(draw) {
     page.list.scrollTop += top() - place.top;
     scrollBy(0, top() - place.top);
   }
+  place.scrolled = scrolled();
 }
 
 // drawRequests draws the rows of new requests, and of those that wait. A request that
