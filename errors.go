@@ -90,12 +90,9 @@ func shorten(given string) string {
 	return string(characters)
 }
 
-// orList returns "a, b or c". It needs one word or more.
+// orList returns "a, b or c". It needs two words or more.
 func orList(words []string) string {
 	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
@@ -173,13 +170,10 @@ func (a *arguments) seconds(name string) (string, time.Duration) {
 
 // retryAfter returns the parameter retry-after, or "" if it is not given.
 func (a *arguments) retryAfter() string {
-	const name, none = "retry-after", "none"
+	const name = "retry-after"
 	text := a.Get(name)
-	if !a.Has(name) {
-		return ""
-	}
-	if text == none {
-		return none
+	if !a.Has(name) || text == "none" {
+		return text
 	}
 	number, isDate := strings.CutPrefix(text, dateAfter)
 	n, err := parseInteger(invalidParameter, name, number, 0, maxRetryAfter)
@@ -313,7 +307,6 @@ func parseFault(given *arguments) (f fault, codes []*faultCode) {
 	f.Delay, f.delay = given.seconds("delay")
 	f.AnswerDelay, f.answerDelay = given.seconds("answer-delay")
 	f.RetryAfter, f.ErrorCode = given.retryAfter(), given.errorCode()
-	hasStatus := false
 	if given.Has("code") {
 		for _, name := range strings.Split(given.Get("code"), ",") {
 			code, err := findCode(name)
@@ -321,10 +314,10 @@ func parseFault(given *arguments) (f fault, codes []*faultCode) {
 				given.note(err)
 				break
 			}
-			hasStatus = hasStatus || code.status != 0
 			codes = append(codes, code)
 		}
 	}
+	hasStatus := slices.ContainsFunc(codes, func(code *faultCode) bool { return code.status != 0 })
 	for _, name := range []string{"retry-after", "error-code"} {
 		if given.Has(name) && !hasStatus { // only an Error has it
 			given.note(badRequest(codeInvalidParameter, name+" needs a status as code, such as code=503"))
