@@ -1998,7 +1998,13 @@ func TestStop(t *testing.T) {
 		s.stop()
 		close(stopped)
 	}()
-	s.waitRefused(t)
+	eventually(t, "the end of the listener", func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
 	c.write(newIda)
 	c.read().want(t, 201, withID(1, newIda))
 	<-stopped
@@ -2561,18 +2567,6 @@ func wantExit(t testing.TB, cmd *exec.Cmd, code int) {
 	defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
 	cmd.Wait()
 	equal(t, "the exit code", cmd.ProcessState.ExitCode(), code)
-}
-
-// waitRefused waits until the service accepts no connections.
-func (s *server) waitRefused(t testing.TB) {
-	t.Helper()
-	eventually(t, "the end of the listener", func() bool {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
 }
 
 // TestMain runs the tests or, in a process that a test has started, petstore.
