@@ -318,7 +318,7 @@ function errorOf(request) {
 }
 
 // compare returns what follows from a request and the rows of earlier ones:
-// - start and end, in milliseconds
+// - end, in milliseconds
 // - line, by which equal requests of a client are found, unless it is not known whole
 // - pause, in seconds, if it repeats a request: the last equal one that was over when this
 //   one came, if it had failed. Requests that a client sends at once cannot be told from
@@ -347,7 +347,7 @@ function compare(request, earlier) {
   const isHidden = fault?.code === "html" && answer && (!error || hasLeft(request));
   const hasAdded = operation === "createPet" && Boolean(id || isHidden);
   const adds = [...(isAgain ? last.facts.adds : []), ...(hasAdded ? [id ?? "?"] : [])];
-  return { start, end, line, pause, isEarly, hasAdded, adds };
+  return { end, line, pause, isEarly, hasAdded, adds };
 }
 
 // dueOf returns the time before which a request is not to be repeated, by the Retry-After of
