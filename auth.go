@@ -59,8 +59,8 @@ func requireKey(key string, r *http.Request) error {
 }
 
 // hideKey returns the values of an Authorization header with *** in place of the key,
-// wherever it stands: also in quotes, or before a comma. The word Bearer stays, even if
-// the key is a part of it.
+// wherever it stands: also in quotes, or before a comma. A Bearer at the beginning, with a
+// space after it, stays, even if the key is a part of it.
 func hideKey(key string, values []string) []string {
 	hidden := make([]string, len(values))
 	for i, value := range values {

@@ -336,7 +336,7 @@ type answer struct {
 	contentType string // empty without a body
 	body        []byte // may be shared with other answers, so it must not be modified
 	retryAfter  string // in the form of the parameter of a fault; see retryAfterNow
-	problem     string // the message of an Error, or that the client left
+	problem     string // the message of an Error, that the client left, or that there is a bug
 	ofGateway   bool   // whether the header lacks what the route has
 }
 
@@ -589,7 +589,7 @@ func (x *exchange) bodyToSend() []byte {
 	return x.answer.body
 }
 
-// sendPiece sends a piece of the body at once. Nil sends the header alone.
+// sendPiece sends a piece of the body at once.
 func (x *exchange) sendPiece(piece []byte) {
 	x.w.Write(piece)
 	http.NewResponseController(x.w).Flush()
