@@ -109,6 +109,7 @@ async function readJournal() {
     rows.forEach((row) => row.remove());
     rows = [];
     pets = noPets;
+    drawnPets = undefined;
     page.petTable.hidden = true; // until they are read
     page.noPets.hidden = true;
     setText(page.petCount, "");
@@ -239,13 +240,13 @@ let sending = 0; // requests
 // addPet adds a pet as a client does: the request is recorded, and gets faults.
 async function addPet(pet, preferences = {}) {
   sending++;
-  page.addPet.disabled = sending === maxSending;
+  page.addPet.disabled = sending >= maxSending;
   const headers = { Authorization: `Bearer ${storage.apiKey}`, "Content-Type": "application/json", ...preferences };
   await fetch("/v1/pets", { method: "POST", headers, body: pet })
     .then((response) => response.text())
     .catch(() => ""); // the row says what has become of it
   sending--;
-  page.addPet.disabled = false;
+  page.addPet.disabled = sending >= maxSending;
   await read();
 }
 
@@ -258,7 +259,9 @@ async function showStory() {
   await new Promise((resolve) => setTimeout(resolve, pace));
   await addPet(pet, { Prefer: story[1] });
   page.story.disabled = false;
-  tabStop?.firstChild.focus(); // as the button is hidden
+  if (document.activeElement === document.body) {
+    tabStop?.firstChild.focus(); // as the button, which had the focus, is hidden
+  }
 }
 
 // What is known of requests.
@@ -266,6 +269,11 @@ async function showStory() {
 // isWaiting reports whether a request is not over yet.
 function isWaiting({ status }) {
   return status === undefined;
+}
+
+// isUnread reports whether a body was sent, by the headers, and could not be read.
+function isUnread({ headers, body }) {
+  return !body && (headers["Content-Length"] > 0 || "Transfer-Encoding" in headers);
 }
 
 function hasLeft({ error = "" }) {
@@ -310,8 +318,8 @@ function colourOf(request) {
   return isOfClient || !isFailure(request.fault) ? "warn" : "bad";
 }
 
-// errorOf returns the message of an error that a client got, unless it is that of a
-// fault.
+// errorOf returns what was wrong with a request that got an answer: the message of an error
+// that no fault asked for.
 function errorOf(request) {
   const { status, error, fault } = request;
   return status >= 400 && fault?.code !== String(status) && !hasLeft(request) ? error : undefined;
@@ -333,10 +341,9 @@ function compare(request, earlier) {
   const end = isWaiting(request) ? Infinity : start + seconds * 1000;
   const names = ["User-Agent", "Authorization", "Origin", "Idempotency-Key", "Content-Type"];
   const client = names.map((name) => headers[name]);
-  // A body is missing if it could not be read, and bytes that are no text are U+FFFD.
-  const isMissing = !body && (headers["Content-Length"] > 0 || "Transfer-Encoding" in headers);
   const text = JSON.stringify([client, method, url, body]);
-  const line = isMissing || text.includes("\uFFFD") ? undefined : text;
+  // Bytes that are no text are U+FFFD.
+  const line = isUnread(request) || text.includes("\uFFFD") ? undefined : text;
   const wasOver = (row) => row.facts.end - (hasLeft(row.request) ? lateness : rounding) <= start;
   const last = line && earlier.findLast((row) => row.facts.line === line && wasOver(row));
   const isAgain = last && hasFailed(last.request);
@@ -567,18 +574,20 @@ function showSign(className, headline, sentence) {
 
 let place = {}; // of the row that is being read
 
-// keepPlace draws what is new, and keeps the place of a row that is open or has the focus, as
-// far as the list or, on a phone, the page can be scrolled.
+// keepPlace draws what is new, and keeps the place of a row that is in sight and is open or has
+// the focus, as far as the list or, on a phone, the page can be scrolled.
 function keepPlace(draw) {
   const row = page.rows.querySelector("[open]:not([hidden]), :has(:focus-visible)");
   const top = () => row?.getBoundingClientRect().top;
   const scrolled = () => page.list.scrollTop + scrollY;
   const isByUser = scrolled() !== place.scrolled && Math.abs(top() - place.top) > tolerance;
-  if (row !== place.row || isByUser) {
+  if (row !== place.row || isByUser || !place.isInSight) {
     place = { row, top: top() };
   }
+  const list = page.list.getBoundingClientRect();
+  place.isInSight = row?.getBoundingClientRect().bottom > list.top && top() < list.bottom;
   draw();
-  if (row?.isConnected) {
+  if (place.isInSight && row.checkVisibility()) {
     page.list.scrollTop += top() - place.top;
     scrollBy(0, top() - place.top);
   }
@@ -710,7 +719,6 @@ function showDetail(row) {
     hasLeft(request) && `${capitalized(error)}.`,
   ];
   const facts = id ? `Request ${id}, ${time}, ${seconds.toFixed(3)} s` : "";
-  const isUnread = !body && (headers["Content-Length"] > 0 || (!fault && [408, 413].includes(status)));
   const answerTitle = [
     "Answer",
     status === 0 ? "not sent" : mishapOf(request),
@@ -718,7 +726,7 @@ function showDetail(row) {
   ];
   const parts = [
     make("p", {}, notes.filter(Boolean).join(" "), " ", make("small", {}, facts)),
-    part(isUnread ? "Sent, without its body" : "Sent", `${method} ${url}`, body, headers),
+    part(isUnread(request) ? "Sent, without its body" : "Sent", `${method} ${url}`, body, headers),
     answer || status > 0
       ? part(answerTitle.filter(Boolean).join(", "), status, method !== "HEAD" && answer, answerHeaders)
       : make("section", { hidden: true }),
@@ -755,10 +763,10 @@ function part(title, line, body, headers) {
 function filter() {
   const words = page.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   const isFound = ({ firstChild, request }) => {
-    const { operation, headers, body, answer, answerHeaders = {} } = request;
+    const { operation, url, headers, body, answer, answerHeaders = {} } = request;
     const cells = [...firstChild.children].map((cell) => cell.textContent);
     const fields = [...Object.entries(headers), ...Object.entries(answerHeaders)].map((field) => field.join(": "));
-    const text = [...cells, operation, ...fields, body, answer].join("\n").toLowerCase();
+    const text = [...cells, operation, url, ...fields, body, answer].join("\n").toLowerCase();
     return words.every((word) => text.includes(word));
   };
   for (const row of rows) {
@@ -898,7 +906,7 @@ function takeKey() {
   }
 }
 
-page.tooOld.hidden = CSS.supports("color", "light-dark(red, red)"); // the newest that is used
+page.tooOld.hidden = CSS.supports("color", "light-dark(red, red)"); // as in all that are named there
 page.base.textContent = `${location.origin}/v1`;
 page.curl.textContent = `curl -H "Authorization: Bearer $PETSTORE_API_KEY" ${location.origin}/v1/pets`;
 takeKey();

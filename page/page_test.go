@@ -479,6 +479,13 @@ func testList(p *page) {
 	p.see("[open]", "/v1/pets/60?")
 	send(64, 90)
 	p.equal("Math.abs("+fmt.Sprintf(topOf, 60)+" - arguments[0]) <= 1", true, before)
+	p.eval("list.scrollTop = 0") // so that it is out of sight
+	send(91, 91)
+	p.equal(isAtEnd, true)
+	before = p.eval("filter.value = 'pets/6'; filter.dispatchEvent(new Event('input')); return " + fmt.Sprintf(topOf, 60))
+	p.send("GET /v1/pets/6", "")
+	p.see("#count", "92: 12 found") // among which it is in sight
+	p.equal("Math.abs("+fmt.Sprintf(topOf, 60)+" - arguments[0]) <= 1", true, before)
 	p.fill("filter", "pets/8") // which hides the open row
 	p.see("[open]", "")
 	p.eval("$('#clear').focus()")
@@ -487,7 +494,7 @@ func testList(p *page) {
 	for range 24 {
 		p.send("GET /v1/pets/8", "")
 	}
-	p.see("#count", "114")
+	p.see("#count", "116")
 	p.equal("Math.abs("+fmt.Sprintf(topOf, 89)+" - arguments[0]) <= 1", true, before)
 	p.fill("filter", "")
 	p.click("/v1/pets/60?")
@@ -574,6 +581,22 @@ func testFilter(p *page) {
 	p.equal("document.activeElement === $$('summary').at(-1)", true)
 	p.fill("filter", "")
 	p.equal("rows().length + shown(count)", "66")
+	p.send("GET /v1/pets?"+strings.Repeat("x", 300)+"end", "")
+	p.fill("filter", "xend") // of which the row shows the beginning
+	p.see("#count", "7: 1 found")
+
+	// The list does not move if the filter hides a row that is being read.
+	p.fill("filter", "waiting")
+	for range 29 {
+		p.start("GET /v1/pets", "", "Prefer: delay=30")
+	}
+	p.see("#count", "7 and 29 waiting: 29 found")
+	p.start("GET /v1/pets", "", "Prefer: delay=30")
+	p.see("#count", "7 and 30 waiting: 30 found")
+	p.eval("$$('summary').at(-1).click()")
+	p.leave()
+	p.see("#count", "8 and 29 waiting: 29 found")
+	p.equal("Math.abs(list.scrollTop) < 2 && list.scrollHeight > list.clientHeight", true)
 }
 
 // The page is a client: what it sends is recorded, and gets faults.
@@ -610,7 +633,8 @@ func testSend(p *page) {
 		p.eval("addPet.click()")
 	}
 	p.see("#headline", "2 requests held")
-	p.equal("addPet.disabled", true)
+	p.eval("story.click(); field.focus()") // from where the story does not take it
+	p.equal("[story.disabled, addPet.disabled, document.activeElement.id]", []any{false, true, "field"})
 	p.click("End and release")
 	p.see("#headline", usual)
 	p.equal("addPet.disabled", false)
@@ -643,7 +667,7 @@ func testAnew(p *page) {
 	p.equal("said.length > 1 && said.at(-1) - said.at(-2) > 1000", true)
 	p.eval("notice.textContent = ''; window.answer = false")
 	p.click("Clear") // which asks only if there is something
-	p.see("#notice", "Cleared or restarted at")
+	p.see("#notice", "Cleared or restarted at", "#noPets", "None")
 	p.eval("window.answer = true")
 
 	// After a reset, there may be more requests than before. The last pets are there,
