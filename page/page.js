@@ -12,7 +12,6 @@ const rounding = 1; // milliseconds by which the journal may put an end too late
 const lateness = 100; // milliseconds within which petstore usually notices that a client has left
 const tolerance = 4; // pixels by which the list moves a row by itself, as it estimates what is out of sight
 const pace = 1000; // milliseconds between the steps of the story
-const maxSending = 2; // requests, as the tabs of a browser share six connections to a service
 
 // What the two requests of the story prefer.
 const story = ["code=lost", "code=ok"];
@@ -235,18 +234,12 @@ function newPet() {
   return pet;
 }
 
-let sending = 0; // requests
-
 // addPet adds a pet as a client does: the request is recorded, and gets faults.
 async function addPet(pet, preferences = {}) {
-  sending++;
-  page.addPet.disabled = sending >= maxSending;
   const headers = { Authorization: `Bearer ${storage.apiKey}`, "Content-Type": "application/json", ...preferences };
   await fetch("/v1/pets", { method: "POST", headers, body: pet })
     .then((response) => response.text())
     .catch(() => ""); // the row says what has become of it
-  sending--;
-  page.addPet.disabled = sending >= maxSending;
   await read();
 }
 
@@ -260,7 +253,7 @@ async function showStory() {
   await addPet(pet, { Prefer: story[1] });
   page.story.disabled = false;
   if (document.activeElement === document.body) {
-    tabStop?.firstChild.focus(); // as the button, which had the focus, is hidden
+    tabStop?.firstChild.focus({ preventScroll: true }); // as the button, which had the focus, is hidden
   }
 }
 
@@ -577,15 +570,20 @@ let place = {}; // of the row that is being read
 // keepPlace draws what is new, and keeps the place of a row that is in sight and is open or has
 // the focus, as far as the list or, on a phone, the page can be scrolled.
 function keepPlace(draw) {
-  const row = page.rows.querySelector("[open]:not([hidden]), :has(:focus-visible)");
+  const list = page.list.getBoundingClientRect();
+  const isInSight = (one) => {
+    const { top, bottom } = one.getBoundingClientRect();
+    return bottom > list.top && top < list.bottom;
+  };
+  const candidates = [...page.rows.querySelectorAll("details:is([open]:not([hidden]), :has(:focus-visible))")];
+  const row = candidates.find(isInSight) ?? candidates[0];
   const top = () => row?.getBoundingClientRect().top;
   const scrolled = () => page.list.scrollTop + scrollY;
   const isByUser = scrolled() !== place.scrolled && Math.abs(top() - place.top) > tolerance;
   if (row !== place.row || isByUser || !place.isInSight) {
     place = { row, top: top() };
   }
-  const list = page.list.getBoundingClientRect();
-  place.isInSight = row?.getBoundingClientRect().bottom > list.top && top() < list.bottom;
+  place.isInSight = row && isInSight(row);
   draw();
   if (place.isInSight && row.checkVisibility()) {
     page.list.scrollTop += top() - place.top;
@@ -829,6 +827,7 @@ page.rows.addEventListener("click", (event) => {
   }
   row.open = !row.open;
   page.list.scrollTop += place(summary).top - top;
+  scrollBy(0, place(summary).top - top);
   const below = place(row).bottom - place(page.list).bottom;
   const above = place(summary).top - Math.max(0, place(page.sign).bottom, place(page.list).top);
   page.list.scrollTop += Math.max(0, Math.min(below, above));
@@ -874,7 +873,12 @@ page.filter.addEventListener("input", () => {
   filter();
   page.heard.textContent = page.filter.value.trim() && `${shownRows().length} found`;
 });
-page.addPet.addEventListener("click", () => press(page.addPet, () => addPet(newPet())));
+page.addPet.addEventListener("click", () => {
+  // One waits at most, as the tabs of a browser share six connections to a service.
+  if (page.addPet.ariaBusy !== "true") {
+    press(page.addPet, () => addPet(newPet()));
+  }
+});
 page.story.addEventListener("click", showStory); // which disables it
 page.end.addEventListener("click", () =>
   press(page.end, async () => {
