@@ -26,7 +26,7 @@ type Error struct {
 	Message string `json:"message"` // for people
 	Status  int    `json:"status"`  // the HTTP status of the answer
 
-	field field // of the header of the answer
+	header http.Header // of the answer
 }
 
 func (e Error) Error() string { return e.Message }
@@ -51,13 +51,20 @@ func badRequest(code, message string) Error {
 	return Error{Code: code, Message: message, Status: http.StatusBadRequest}
 }
 
+// newHeader returns a header with one field.
+func newHeader(name, value string) http.Header {
+	h := http.Header{}
+	h.Set(name, value)
+	return h
+}
+
 // invalidToken returns the Error of a 401 for a wrong key.
 func invalidToken(message string) Error {
 	return Error{
 		Code:    codeInvalidToken,
 		Message: message,
 		Status:  http.StatusUnauthorized,
-		field:   field{"WWW-Authenticate", `Bearer realm="petstore", error="invalid_token"`},
+		header:  newHeader("WWW-Authenticate", `Bearer realm="petstore", error="invalid_token"`),
 	}
 }
 
@@ -257,7 +264,7 @@ func (f fault) String() string {
 // precedence; the standing fault then does not count the request.
 func (x *exchange) chooseFault() error {
 	f, ignored, err := parsePrefer(x.r.Header["Prefer"])
-	x.entry.Ignored = ignored
+	x.ignored = ignored
 	if err != nil {
 		return err
 	}
@@ -270,8 +277,7 @@ func (x *exchange) chooseFault() error {
 	}
 	if f != (fault{}) {
 		applied := f // a copy, or each f would be on the heap
-		x.entry.Fault = &applied
-		x.track() // as the request may wait from now on
+		x.world.journal.update(func() { x.entry.Fault = &applied })
 	}
 	x.fault = f
 	return nil
@@ -355,7 +361,6 @@ type shownFault struct {
 
 	Matched int64 `json:"matched"`
 	Applied int64 `json:"applied"`
-	Held    int64 `json:"held"` // the requests that the fault was applied to, and that are not over
 }
 
 // parseStandingFault parses the parameters of PUT /__admin/fault. The fault ends when its
@@ -388,7 +393,7 @@ func parseStandingFault(ctx context.Context, given *arguments, operations []stri
 }
 
 // next counts a request of this operation if the fault is for it. It returns the fault of
-// the request, and reports whether the request gets one. If so, release must be called.
+// the request, and reports whether the request gets one.
 func (f *standingFault) next(operation string) (next fault, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -405,15 +410,7 @@ func (f *standingFault) next(operation string) (next fault, ok bool) {
 		next = next.withCode(f.codes[s.Applied%int64(len(f.codes))]) // the limit ends a list
 	}
 	s.Applied++
-	s.Held++
 	return next, true
-}
-
-// release notes that a request to which the fault was applied is over.
-func (f *standingFault) release() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.shown.Held--
 }
 
 // encode returns the fault as JSON.

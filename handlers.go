@@ -63,7 +63,7 @@ func newService(ctx context.Context, key string, seed *store, log *slog.Logger) 
 			stall:      30 * time.Second,
 			drip:       time.Second,
 			journal:    30 * time.Second,
-			stop:       900 * time.Millisecond, // so that all of a stop takes at most a second
+			stop:       maxStop - 100*time.Millisecond,
 		},
 		mux: http.NewServeMux(),
 	}
@@ -92,7 +92,7 @@ type route struct {
 	pattern    string      // of http.ServeMux, in which GET includes HEAD
 	operation  string      // the name of the operation in api/openapi.json, if it has one
 	parameters []string    // of the query; the operation must use no others
-	maxBody    int64       // bytes of a body under /__admin, if it takes one, and then more than the constant maxBody
+	takesSeed  bool        // whether its body is a seed; under /__admin, no other body is taken
 	header     http.Header // of all answers but that of a gateway
 	handle     handler     // the operation
 	refuses    bool        // whether it is for requests that no operation is for
@@ -102,14 +102,15 @@ type route struct {
 type handler func(*exchange) (answer, error)
 
 func routes() []*route {
+	ofList := []string{"limit", "status", "after"}
 	return []*route{
-		{pattern: "GET /v1/pets", operation: "listPets", handle: listPets,
-			parameters: []string{"limit", "status", "after"}},
+		{pattern: "GET /v1/pets", operation: "listPets", handle: listPets, parameters: ofList},
 		{pattern: "POST /v1/pets", operation: "createPet", handle: createPet},
 		{pattern: "GET /v1/pets/{petId}", operation: "getPet", handle: getPet, header: deprecation},
 		{pattern: "GET /v1/store/orders", handle: listOrders},
 
-		{pattern: "POST /__admin/reset", operation: "reset", handle: reset, maxBody: maxSeed},
+		{pattern: "POST /__admin/reset", operation: "reset", handle: reset, takesSeed: true},
+		{pattern: "GET /__admin/pets", operation: "showPets", handle: listPets, parameters: ofList},
 		{pattern: "GET /__admin/fault", operation: "showFault", handle: showFault},
 		{pattern: "PUT /__admin/fault", operation: "setFault", handle: setFault,
 			parameters: slices.Concat(faultParameters, []string{"operation", "skip", "times"})},
@@ -202,11 +203,10 @@ func isClean(u *url.URL) bool {
 
 // respond is the path of a request. The last act sends the last piece of the answer, or
 // ends the connection, so a client that has its whole answer finds its request in the
-// journal. This is the middleware of all operations: admit requires the key, if policyOf
-// says so, and failure makes an Error of what fails.
+// journal. This is the middleware of all operations: admit requires the key, unless the
+// path is for anybody, and failure makes an Error of what fails.
 func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 	x := s.newExchange(w, r, rt)
-	x.track()
 	defer func() {
 		if !x.finished { // something has panicked, which net/http logs
 			x.answer = answer{problem: "petstore has a bug; its log has the details"}
@@ -225,17 +225,19 @@ type exchange struct {
 	service *service
 	world   *world // the current one at the arrival of the request or, under /__admin, of its body
 	route   *route
-	policy
-	w     http.ResponseWriter
-	r     *http.Request
-	entry *entry // what is known of the request, for the journal and the log
+	area    area
+	w       http.ResponseWriter
+	r       *http.Request
+	entry   *entry // in the journal of the world; nil if the request is not recorded
 
 	body     []byte         // of the request, once it has been read
+	ignored  []string       // the names that petstore does not know; see outcome
 	fault    fault          // of the request, once it has been chosen
 	standing *standingFault // where the fault comes from; nil for Prefer
 	query    arguments      // of the request, once it has been parsed
+	pet      int64          // the id of the pet that it has added, or 0
 	answer   answer         // once it has been made
-	status   int            // what has been sent of the answer: its status, or 0 for nothing
+	status   int            // of the answer that is being sent, or 0 for none
 	finished bool
 }
 
@@ -244,39 +246,35 @@ func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route)
 		service: s,
 		world:   s.current.Load(),
 		route:   rt,
-		policy:  policyOf(r, rt),
+		area:    areaOf(r, rt),
 		w:       w,
 		r:       r,
-		entry:   &entry{},
 	}
-	if x.recorded {
-		x.entry.sentRequest = sentRequest{
+	if x.area == ofClient || x.area == ofStray {
+		x.entry = &entry{
 			Method:    r.Method,
 			URL:       r.RequestURI,
 			Operation: rt.operation,
 			Headers:   sentHeader(r, s.key),
 		}
+		x.world.journal.add(x.entry)
 	}
 	return x
-}
-
-// track lists the request as waiting in the journal, with what is known of it so far.
-func (x *exchange) track() {
-	if x.recorded {
-		x.world.journal.track(x.entry)
-	}
 }
 
 // finish records and logs what has become of the request. After that, nothing may change
 // the header of the answer, which the journal keeps.
 func (x *exchange) finish() {
 	x.finished = true
-	e, a := x.entry, x.answer
-	e.Status, e.Error = x.status, a.problem
-	e.AnswerHeaders = journalHeader(x.w.Header()) // net/http sends a copy, made by WriteHeader
-	e.Answer = string(a.body[:min(len(a.body), maxAnswer)])
-	if x.recorded {
-		x.world.journal.record(e, x.standing)
+	if x.entry != nil {
+		x.world.journal.end(x.entry, outcome{
+			Status:        x.status,
+			Pet:           x.pet,
+			AnswerHeaders: journalHeader(x.w.Header()), // net/http sends a copy, made by WriteHeader
+			Answer:        beginning(x.answer.body),
+			Error:         x.answer.problem,
+			Ignored:       x.ignored,
+		})
 	}
 	x.log()
 }
@@ -297,51 +295,43 @@ func sentHeader(r *http.Request, key string) journalHeader {
 	return journalHeader(h)
 }
 
-// policy is what is done with a request, besides answering it.
-type policy struct {
-	needsKey   bool
-	takesFault bool
-	recorded   bool
-	admin      bool // so unknown parameters are refused, and all but GET and HEAD are logged
-}
+// area says whose a request is.
+type area int
 
-// policyOf returns the policy for a request. Observers, such as the page, and requests
-// under /__admin do not disturb the record. A request elsewhere that is refused is one of a
-// client with a wrong base URL if it has a key. Browsers send others by themselves.
-func policyOf(r *http.Request, rt *route) policy {
-	observer := r.Header["Petstore-Observer"] != nil
-	switch p := r.URL.Path; {
-	case isUnder(p, "/__admin"):
-		return policy{needsKey: true, admin: true}
-	case isUnder(p, "/v1") && observer:
-		return policy{needsKey: true}
-	case isUnder(p, misplacedAdmin):
-		return policy{needsKey: true, recorded: true}
-	case isUnder(p, "/v1"):
-		return policy{needsKey: true, recorded: true, takesFault: true}
-	case rt.refuses && !observer && r.Header["Authorization"] != nil:
-		return policy{recorded: true}
-	}
-	return policy{}
-}
+const (
+	ofAnybody area = iota // needs no key
+	ofClient              // under /v1: needs the key, is recorded, and gets faults
+	ofTest                // under /__admin: needs the key, and unknown parameters are refused
+	ofStray               // of a client with a wrong base URL: is recorded
+)
 
-// misplacedAdmin is where a client looks for /__admin below its base URL. No fault is
-// applied to its requests, and none is used up.
+// misplacedAdmin is where a test with the base URL of clients looks for /__admin.
 const misplacedAdmin = "/v1/__admin"
+
+// areaOf returns the area of a request. Outside of /v1, a request that no operation is for
+// is a client's if it has an Authorization. Browsers send others by themselves.
+func areaOf(r *http.Request, rt *route) area {
+	switch p := r.URL.Path; {
+	case isUnder(p, "/__admin"), isUnder(p, misplacedAdmin):
+		return ofTest
+	case isUnder(p, "/v1"):
+		return ofClient
+	case rt.refuses && r.Header["Authorization"] != nil:
+		return ofStray
+	}
+	return ofAnybody
+}
 
 // answer is the answer to a request. The zero answer is none.
 type answer struct {
 	status      int
-	field       field  // of the header, besides those of the route
-	contentType string // empty without a body
-	body        []byte // may be shared with other answers, so it must not be modified
-	retryAfter  string // in the form of the parameter of a fault; see retryAfterNow
-	problem     string // the message of an Error, that the client left, or that there is a bug
-	ofGateway   bool   // whether the header lacks what the route has
+	header      http.Header // besides that of the route
+	contentType string      // empty without a body
+	body        []byte      // may be shared with other answers, so it must not be modified
+	retryAfter  string      // in the form of the parameter of a fault; see retryAfterNow
+	problem     string      // the message of an Error, that the client left, or that there is a bug
+	ofGateway   bool        // whether the header lacks what the route has
 }
-
-// field is a field of the header of an answer. The zero field is none.
-type field struct{ name, value string }
 
 // jsonAnswer returns an answer whose body is this JSON and a newline. It does not
 // append to the JSON, which other requests may be using.
@@ -352,7 +342,7 @@ func jsonAnswer(status int, text []byte) answer {
 // errorAnswer returns the answer that reports an Error.
 func errorAnswer(e Error) answer {
 	a := jsonAnswer(e.Status, encodeJSON(e))
-	a.field, a.problem = e.field, e.Message
+	a.header, a.problem = e.header, e.Message
 	return a
 }
 
@@ -385,21 +375,21 @@ func (x *exchange) makeAnswer() sender {
 func (x *exchange) admit() error {
 	var first firstError
 	maxSize := int64(maxBody)
-	if x.needsKey {
+	if x.area == ofClient || x.area == ofTest {
 		first.note(requireKey(x.service.key, x.r))
 	}
-	if first.err == nil {
-		maxSize = max(maxSize, x.route.maxBody)
+	if first.err == nil && x.route.takesSeed {
+		maxSize = maxSeed
 	}
 	first.note(x.readBody(maxSize))
 	if first.err != nil {
 		return first.err
 	}
-	if x.admin {
-		x.world = x.service.current.Load()
-	}
-	if x.takesFault {
+	switch x.area {
+	case ofClient:
 		return x.chooseFault()
+	case ofTest:
+		x.world = x.service.current.Load()
 	}
 	return nil
 }
@@ -423,14 +413,15 @@ func (x *exchange) readBody(maxSize int64) error {
 		return badRequest(codeInvalidBody, "the body is cut short or badly chunked")
 	}
 	x.body = body
-	if x.recorded {
-		x.entry.Body = string(body)
+	if x.entry != nil {
+		x.world.journal.update(func() { x.entry.Body = beginning(body) })
 	}
 	return nil
 }
 
-// The limits of bodies, in bytes.
+// The limits of requests, in bytes.
 const (
+	maxHeader    = 16 << 10
 	maxBody      = 64 << 10
 	maxSeed      = 4 << 20 // of a reset
 	maxDiscarded = 1 << 20 // of the rest of a body that is too large, which is read and dropped
@@ -515,32 +506,33 @@ func (x *exchange) parseQuery() error {
 			return badRequest(codeInvalidParameter, fmt.Sprintf("%s is given %d times; it may be given once", name, n))
 		}
 	}
+	unknown := unknownNames(query, x.route.parameters)
+	for _, name := range unknown {
+		delete(query, name) // so that an operation has no other parameters than its route
+	}
 	x.query.Values = query
-	if x.admin {
-		return x.refuseUnknown()
+	if x.area == ofTest {
+		return x.refuseUnknown(unknown)
 	}
 	// This is no error, as the client may be newer than the service.
-	x.entry.Ignored = append(x.entry.Ignored, unknownNames(query, x.route.parameters)...)
+	x.ignored = append(x.ignored, unknown...)
 	return nil
 }
 
 // refuseUnknown returns an Error for parameters that a route under /__admin does not
 // have, and for a body that it does not take. So a GET that was meant as a PUT fails, as
 // do parameters in a body.
-func (x *exchange) refuseUnknown() error {
-	rt := x.route
-	hint := "it takes no parameters"
-	if len(rt.parameters) > 0 {
-		hint = "it takes the query parameters " + strings.Join(rt.parameters, ", ")
-	} else if rt.operation == "showFault" {
-		hint = "a fault is set with PUT (curl -X PUT)"
+func (x *exchange) refuseUnknown(unknown []string) error {
+	takes := "no parameters"
+	if names := x.route.parameters; len(names) > 0 {
+		takes = "the query parameters " + strings.Join(names, ", ")
 	}
-	if unknown := unknownNames(x.query.Values, rt.parameters); len(unknown) > 0 {
-		return badRequest(codeInvalidParameter,
-			fmt.Sprintf("%s does not take the parameter %s; %s", rt.pattern, quote(unknown[0]), hint))
+	if len(unknown) > 0 {
+		return badRequest(codeInvalidParameter, fmt.Sprintf("%s does not take the parameter %s; it takes %s",
+			x.route.pattern, quote(unknown[0]), takes))
 	}
-	if len(x.body) > 0 && rt.maxBody == 0 {
-		return badRequest(codeInvalidBody, rt.pattern+" does not take a body; "+hint)
+	if len(x.body) > 0 && !x.route.takesSeed {
+		return badRequest(codeInvalidBody, fmt.Sprintf("%s does not take a body; it takes %s", x.route.pattern, takes))
 	}
 	return nil
 }
@@ -551,9 +543,7 @@ func (x *exchange) setHeader() {
 	if !a.ofGateway {
 		maps.Copy(h, x.route.header)
 	}
-	if a.field.name != "" {
-		h.Set(a.field.name, a.field.value)
-	}
+	maps.Copy(h, a.header)
 	if value := retryAfterNow(a.retryAfter); value != "" {
 		h.Set("Retry-After", value)
 	}
@@ -601,20 +591,19 @@ func (x *exchange) log() {
 	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return // as by default, without the work below
 	}
-	mayChange := x.admin && x.r.Method != "GET" && x.r.Method != "HEAD"
-	if !x.recorded && !mayChange {
+	onlyReads := x.r.Method == "GET" || x.r.Method == "HEAD"
+	if x.area == ofAnybody || x.area == ofTest && onlyReads {
 		return
 	}
-	e := x.entry
-	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", e.Status}
-	if e.Error != "" {
-		attrs = append(attrs, "error", e.Error)
+	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", x.status}
+	if x.answer.problem != "" {
+		attrs = append(attrs, "error", x.answer.problem)
 	}
 	if applied := x.fault.String(); applied != "" {
 		attrs = append(attrs, "fault", applied)
 	}
-	if e.Ignored != nil {
-		attrs = append(attrs, "ignored", e.Ignored)
+	if x.ignored != nil {
+		attrs = append(attrs, "ignored", x.ignored)
 	}
 	attrs = append(attrs, "client", x.r.RemoteAddr, "agent", x.r.UserAgent())
 	x.service.log.Info("request", attrs...)
@@ -623,7 +612,7 @@ func (x *exchange) log() {
 // refuseMethod returns an operation that fails as the path has these methods only.
 func refuseMethod(methods string) handler {
 	e := newError(http.StatusMethodNotAllowed, "this path allows "+methods+" only")
-	e.field = field{"Allow", methods}
+	e.header = newHeader("Allow", methods)
 	return func(*exchange) (answer, error) { return answer{}, e }
 }
 
@@ -653,14 +642,13 @@ func listPets(x *exchange) (answer, error) {
 	pets, more := x.world.pets.list(status, after, int(limit))
 	a := answer{status: http.StatusOK, contentType: "application/json", body: encodePets(pets)}
 	if more {
-		a.field = field{"Link", nextLink(x, pets[len(pets)-1].id)}
+		a.header = newHeader("Link", nextLink(x, pets[len(pets)-1].id))
 	}
 	return a, nil
 }
 
-// nextLink returns the Link to the pets after the one with this id. It has the known
-// parameters of this request, with this id as after. They are valid, so they need no
-// escaping.
+// nextLink returns the Link to the pets after the one with this id. It has the parameters
+// of this request, with this id as after. They are valid, so they need no escaping.
 func nextLink(x *exchange, id int64) string {
 	link := "<" + x.r.URL.EscapedPath() + "?"
 	for _, name := range x.route.parameters {
@@ -697,7 +685,7 @@ func createPet(x *exchange) (answer, error) {
 		return answer{}, err
 	}
 	p := parsePet(body)
-	x.entry.Ignored = append(x.entry.Ignored, unknownNames(body.members, nil)...)
+	x.ignored = append(x.ignored, unknownNames(body.members, nil)...)
 	if body.err != nil {
 		return answer{}, body.err
 	}
@@ -705,8 +693,9 @@ func createPet(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	x.pet = added.id
 	a := jsonAnswer(http.StatusCreated, added.json)
-	a.field = field{"Location", "/v1/pets/" + strconv.FormatInt(added.id, 10)}
+	a.header = newHeader("Location", "/v1/pets/"+strconv.FormatInt(added.id, 10))
 	return a, nil
 }
 
@@ -798,8 +787,10 @@ func showJournal(x *exchange) (answer, error) {
 	ctx, cancel := context.WithTimeout(x.r.Context(), x.service.durations.journal)
 	defer cancel()
 	defer context.AfterFunc(x.world.ctx, cancel)()
-	x.world.journal.wait(ctx, total, maxWaiting)
-
+	met := x.world.journal.wait(ctx, total, maxWaiting)
+	if !met && x.r.Context().Err() != nil { // nobody reads the journal, which may be large
+		return answer{}, newError(http.StatusRequestTimeout, "the client left before its answer")
+	}
 	return answer{status: http.StatusOK, contentType: "application/json", body: x.world.journal.encode(after)}, nil
 }
 

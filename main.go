@@ -30,14 +30,7 @@ func main() {
 	// Without this, a write to standard output or standard error would end the
 	// process after the reader of that pipe has gone.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := context.WithCancelCause(context.Background())
-	// A stop can be blocked by whatever a goroutine waits for, such as a reader of
-	// standard error. So the process ends a second after the stop has begun.
-	context.AfterFunc(ctx, func() {
-		time.Sleep(time.Second)
-		os.Exit(0)
-	})
-	err := run(ctx, stop, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	err := run(context.Background(), exitSoon, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	if err == nil {
 		return
 	}
@@ -55,16 +48,26 @@ func main() {
 	os.Exit(1)
 }
 
+// maxStop is how long a stop may take.
+const maxStop = time.Second
+
+// exitSoon ends the process when a stop that begins now has taken too long: it can be
+// blocked by whatever a goroutine waits for, such as a reader of standard error.
+func exitSoon() {
+	time.Sleep(maxStop)
+	os.Exit(0)
+}
+
 // usageError is an error in the arguments.
 type usageError struct{ error }
 
 // errInputEnded is why petstore stops when standard input has ended.
 var errInputEnded = errors.New("standard input has ended")
 
-// run serves until ctx is done, and then returns nil. It calls stop, which must end
-// ctx, when a signal arrives or, with -stdin, standard input ends. It also returns nil
-// after it has printed the help or the version.
-func run(ctx context.Context, stop context.CancelCauseFunc, args []string,
+// run serves until ctx is done, a signal arrives or, with -stdin, standard input ends, and
+// then returns nil. When it begins to stop, it calls stopping in a goroutine. It also
+// returns nil after it has printed the help or the version.
+func run(ctx context.Context, stopping func(), args []string,
 	getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
 	opts, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
@@ -83,7 +86,9 @@ func run(ctx context.Context, stop context.CancelCauseFunc, args []string,
 	if strings.Contains(getenv("GODEBUG"), "httpmuxgo121=1") {
 		return errors.New("with httpmuxgo121=1 in GODEBUG, net/http would find no path; remove it")
 	}
-	limitMemory(getenv)
+	if getenv("GOGC") == "" {
+		debug.SetGCPercent(200) // as garbage is most of the memory, this halves the time for it
+	}
 	seed, err := readSeedFile(opts.seed)
 	if err != nil {
 		return err
@@ -106,6 +111,8 @@ func run(ctx context.Context, stop context.CancelCauseFunc, args []string,
 
 	// Before this, a signal ends the process. After the first one, further signals are
 	// ignored to the end, as some supervisors, such as timeout(1), send two.
+	ctx, stop := context.WithCancelCause(ctx)
+	context.AfterFunc(ctx, stopping)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -134,19 +141,6 @@ func printVersion(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s (build %s, %s)\n", apiVersion, build, runtime.Version())
 	return err
-}
-
-// limitMemory sets how often garbage is collected, unless the environment does. It is
-// collected less often than by default, which saves CPU time, and more often near the
-// memory limit. A full store and a full journal stay below this limit; a second full
-// set of pets, such as that of -seed, does not.
-func limitMemory(getenv func(string) string) {
-	if getenv("GOGC") == "" {
-		debug.SetGCPercent(200)
-	}
-	if getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(maxStoreSize + 200<<20)
-	}
 }
 
 // newLog returns a log of what goes wrong. With hasRequests, it also has the requests
@@ -262,7 +256,7 @@ func runServer(ln net.Listener, s *service, stdout io.Writer) error {
 		defer close(stopped)
 		ctx, cancel := context.WithTimeout(context.Background(), s.durations.stop)
 		defer cancel()
-		srv.Shutdown(ctx) // after which the requests that are still in flight get no answer
+		srv.Shutdown(ctx) // requests that are still in flight end with the process
 	})
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
@@ -288,7 +282,7 @@ func newServer(s *service) *http.Server {
 		// spare. A stall waits after its last write.
 		WriteTimeout:   d.read + 2*maxDelay + (dripPieces-1)*d.drip + 6*time.Second,
 		IdleTimeout:    2 * time.Minute,
-		MaxHeaderBytes: 60 << 10, // 64 KiB with the 4 KiB that net/http adds
+		MaxHeaderBytes: maxHeader - 4<<10, // to which net/http adds 4 KiB
 		// net/http would answer OPTIONS * itself.
 		DisableGeneralOptionsHandler: true,
 	}

@@ -181,74 +181,71 @@ func writeJSON(b *bytes.Buffer, v any) {
 // storedPet is a pet in the store. It must not be modified. A pet is read more
 // often than it is added, so it is encoded once.
 type storedPet struct {
-	id   int64
-	json []byte
+	id     int64
+	status string
+	json   []byte
 }
 
 // The size of a store is bounded. The size of a pet is the length of its JSON
-// plus petCost, an estimate of what the map and the slices need for it.
+// plus petCost, an estimate of what the map and the slice need for it.
 const (
-	maxStoreSize = 256 << 20 // bytes
+	maxStoreSize = 128 << 20 // bytes
 	petCost      = 128       // bytes
 )
 
 // store holds pets. It is safe for concurrent use.
 type store struct {
-	mu sync.RWMutex // guards the fields below
-
-	pets map[int64]*storedPet // by id
-	// ordered holds the pets of each status, and under "" all pets, in ascending
-	// order of id. Once readSeed has returned, its slices are only appended to, as
-	// list returns parts of them. To remove a pet, replace the slice.
-	ordered map[string][]*storedPet
-	lastID  int64 // the largest id so far
-	size    int64 // of all pets, in bytes; at most maxStoreSize
+	mu      sync.RWMutex         // guards the fields below
+	pets    map[int64]*storedPet // by id
+	ordered []*storedPet         // in ascending order of id
+	lastID  int64                // the largest id so far
+	size    int64                // of all pets, in bytes; at most maxStoreSize
 }
 
 func newStore() *store {
-	return &store{pets: map[int64]*storedPet{}, ordered: map[string][]*storedPet{}}
+	return &store{pets: map[int64]*storedPet{}}
 }
 
-// clone returns another store with the pets of s, which must be a seed. It takes no
-// lock, as a seed is not modified. The stores share the slices of ordered, which
-// readSeed has clipped, so that an append copies them.
+// clone returns another store with the pets of s.
 func (s *store) clone() *store {
-	return &store{pets: maps.Clone(s.pets), ordered: maps.Clone(s.ordered), lastID: s.lastID, size: s.size}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return &store{pets: maps.Clone(s.pets), ordered: slices.Clone(s.ordered), lastID: s.lastID, size: s.size}
 }
 
 // add adds a pet under the next id.
 func (s *store) add(p NewPet) (*storedPet, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	added, err := s.put(0, p)
+	id, err := s.nextID()
 	if err != nil {
 		return nil, newError(http.StatusInsufficientStorage, err.Error())
 	}
-	return added, nil
+	return s.put(Pet{ID: id, NewPet: p})
 }
 
-// put adds a pet under an id that is free, or under the next one if the id is 0. It
-// returns an error if there is no next id, or the store is full. The caller holds mu, or
-// is the only user of the store.
-func (s *store) put(id int64, p NewPet) (*storedPet, error) {
-	if id == 0 {
-		if s.lastID == math.MaxInt64 {
-			return nil, fmt.Errorf("there is no id after %d", s.lastID)
-		}
-		id = s.lastID + 1
+// nextID returns the id after the largest so far, or an error if there is none. The
+// caller holds mu, or is the only user of the store.
+func (s *store) nextID() (int64, error) {
+	if s.lastID == math.MaxInt64 {
+		return 0, fmt.Errorf("there is no id after %d", s.lastID)
 	}
+	return s.lastID + 1, nil
+}
+
+// put adds a pet with an id of its own at the end of ordered, or returns the Error of a
+// 507 if the store is full. The caller holds mu, or is the only user of the store.
+func (s *store) put(p Pet) (*storedPet, error) {
 	// The store would keep the spare capacity that encodeJSON leaves.
-	added := &storedPet{id: id, json: bytes.Clone(encodeJSON(Pet{ID: id, NewPet: p}))}
+	added := &storedPet{id: p.ID, status: p.Status, json: bytes.Clone(encodeJSON(p))}
 	size := s.size + int64(len(added.json)) + petCost
 	if size > maxStoreSize {
-		return nil, fmt.Errorf("the store is full; its limit is %d bytes", maxStoreSize)
+		return nil, newError(http.StatusInsufficientStorage,
+			fmt.Sprintf("the store is full; its limit is %d bytes", maxStoreSize))
 	}
-	s.pets[id] = added
-	s.ordered[""] = append(s.ordered[""], added)
-	if p.Status != "" {
-		s.ordered[p.Status] = append(s.ordered[p.Status], added)
-	}
-	s.size, s.lastID = size, max(s.lastID, id)
+	s.pets[p.ID] = added
+	s.ordered = append(s.ordered, added)
+	s.lastID, s.size = max(s.lastID, p.ID), size
 	return added, nil
 }
 
@@ -259,28 +256,31 @@ func (s *store) get(id int64) *storedPet {
 	return s.pets[id]
 }
 
-// list returns up to limit pets with this status, or with any status for "",
-// whose ids are above after. It returns them in ascending order of id, and
-// reports whether more follow. The page must neither be modified nor appended to.
+// list returns up to limit pets with this status, or with any status for "", whose ids
+// are above after. They are in ascending order of id. It also reports whether more follow.
 func (s *store) list(status string, after int64, limit int) (page []*storedPet, more bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	pets := s.ordered[status]
-	first := sort.Search(len(pets), func(i int) bool { return pets[i].id > after })
-	end := min(first+limit, len(pets))
-	return pets[first:end], end < len(pets)
+	first := sort.Search(len(s.ordered), func(i int) bool { return s.ordered[i].id > after })
+	page = make([]*storedPet, 0, limit)
+	for _, p := range s.ordered[first:] {
+		if status != "" && p.status != status {
+			continue
+		}
+		if len(page) == limit {
+			return page, true
+		}
+		page = append(page, p)
+	}
+	return page, false
 }
 
-// readSeed returns a new store with the pets of a JSON array. A pet without an
-// id gets the next id after the largest so far. An error in a pet says in which.
+// readSeed returns a store with the pets of a JSON array. A pet without an id gets the
+// next after the largest so far. An error in a pet says in which.
 func readSeed(text []byte) (*store, error) {
-	isStart := func(start string) bool { return bytes.HasPrefix(text, []byte(start)) }
-	if slices.ContainsFunc([]string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff", "[\x00", "\x00["}, isStart) {
-		return nil, badRequest(codeInvalidBody,
-			"the seed begins with a byte order mark, or is in UTF-16; save it as UTF-8 without a byte order mark")
-	}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // a byte order mark
 	var pets []json.RawMessage
-	err := parseJSON("the seed", text, &pets, `a JSON array, such as [{"name":"Rex","categoryId":7}]`)
+	err := parseJSON("the seed", text, &pets, `a JSON array in UTF-8, such as [{"name":"Rex","categoryId":7}]`)
 	if err != nil {
 		return nil, err
 	}
@@ -290,99 +290,73 @@ func readSeed(text []byte) (*store, error) {
 			return nil, fmt.Errorf("pet %d: %w", i+1, err)
 		}
 	}
-	for status, pets := range s.ordered {
-		slices.SortFunc(pets, func(a, b *storedPet) int { return cmp.Compare(a.id, b.id) })
-		s.ordered[status] = slices.Clip(pets)
-	}
+	slices.SortFunc(s.ordered, func(a, b *storedPet) int { return cmp.Compare(a.id, b.id) })
 	return s, nil
 }
 
-// putSeed adds the next pet of a seed. The store has only the pets before it, in
-// the order of the seed. The caller is its only user.
-func (s *store) putSeed(pet []byte) error {
-	o, err := parseObject("the pet", pet)
+// putSeed adds the next pet of a seed. The store has only the pets before it, in the
+// order of the seed, and no other user.
+func (s *store) putSeed(text []byte) error {
+	o, err := parseObject("the pet", text)
 	if err != nil {
 		return err
 	}
-	p := parsePet(o)
-	var id int64 // 0 if it is not given
+	p := Pet{NewPet: parsePet(o)}
 	if o.members["id"] != nil {
-		id = o.integer("id", 1, math.MaxInt64)
+		p.ID = o.integer("id", 1, math.MaxInt64)
+	} else if p.ID, err = s.nextID(); err != nil {
+		o.note(badRequest(codeInvalidBody, err.Error()))
+	}
+	if unknown := unknownNames(o.members, nil); len(unknown) > 0 {
+		o.note(badRequest(codeInvalidBody, "a pet has no member "+quote(unknown[0])))
+	}
+	if s.pets[p.ID] != nil {
+		owner := slices.IndexFunc(s.ordered, func(other *storedPet) bool { return other.id == p.ID }) + 1
+		o.note(badRequest(codeInvalidBody, fmt.Sprintf("id %d is taken by pet %d of the seed", p.ID, owner)))
 	}
 	if o.err != nil {
 		return o.err
 	}
-	if unknown := unknownNames(o.members, nil); len(unknown) > 0 {
-		return badRequest(codeInvalidBody, "a pet has no member "+quote(unknown[0]))
-	}
-	if s.pets[id] != nil {
-		owner := slices.IndexFunc(s.ordered[""], func(other *storedPet) bool { return other.id == id }) + 1
-		return badRequest(codeInvalidBody, fmt.Sprintf("id %d is taken by pet %d of the seed", id, owner))
-	}
-	if _, err := s.put(id, p); err != nil {
-		return badRequest(codeInvalidBody, err.Error())
-	}
-	return nil
+	_, err = s.put(p)
+	return err
 }
 
-// sentRequest is what the journal has of a request that a client has sent, and the fault
-// that was applied to it. Here and in entry, bytes that are not UTF-8 become U+FFFD in JSON.
-// What the members mean is in api/openapi.json.
-type sentRequest struct {
-	Time      timestamp     `json:"time"` // of its arrival
+// entry is what the journal has of a request of a client. Bytes that are not UTF-8 become
+// U+FFFD in JSON. What the members mean is in api/openapi.json.
+type entry struct {
+	Arrived   int64         `json:"arrived"` // counts the requests as they arrive: 1, 2, 3, …
+	Time      timestamp     `json:"time"`    // of its arrival
 	Method    string        `json:"method"`
 	URL       string        `json:"url"`
 	Operation string        `json:"operation,omitempty"`
 	Headers   journalHeader `json:"headers"`         // see sentHeader
-	Body      string        `json:"body"`            // empty if it could not be read
-	Fault     *fault        `json:"fault,omitempty"` // nil for none; must not be modified
+	Body      string        `json:"body"`            // its beginning, once it has been read
+	Fault     *fault        `json:"fault,omitempty"` // once it has been chosen; nil for none; must not be modified
+	*outcome                // nil while the request waits
+	Seconds   float64       `json:"seconds"` // from the arrival to the end, or so far
+
+	clears int // how often the journal had been cleared before the request arrived
 }
 
-// waitingRequest is a request that has arrived and has not been recorded yet.
-type waitingRequest struct {
-	sentRequest
-	Seconds float64 `json:"seconds"`
-}
-
-// entry is a request, and what became of it.
-type entry struct {
-	ID int64 `json:"id"` // in the order of recording
-	sentRequest
-	Status        int           `json:"status"` // 0 for no answer
-	Seconds       float64       `json:"seconds"`
+// outcome is what became of a request. A request has ended when it has one.
+type outcome struct {
+	Status        int           `json:"status"`                  // 0 for no answer
+	Pet           int64         `json:"pet,omitempty"`           // the id of the pet that it has added, or 0
 	AnswerHeaders journalHeader `json:"answerHeaders,omitempty"` // without most headers that net/http adds
-	Answer        string        `json:"answer"`                  // up to maxAnswer bytes
+	Answer        string        `json:"answer"`                  // its beginning
 	Error         string        `json:"error,omitempty"`
 	Ignored       []string      `json:"ignored,omitempty"` // preferences, query parameters, members of the body; each sorted
-
-	size    int  // see estimate
-	cleared bool // whether the journal has been cleared since the request arrived; guarded by its mu
+	Ended         int64         `json:"ended"`             // counts the requests as they end: 1, 2, 3, …
 }
 
 // The bounds of the journal.
 const (
-	maxEntries     = 1000
-	maxAnswer      = 1000    // bytes of an answer in an entry
-	maxJournalSize = 4 << 20 // bytes of all entries, see estimate
+	maxEnded = 1000 // requests that have ended
+	maxText  = 4000 // bytes of a body in an entry
 )
 
-// estimate returns the size of what can be large in the entry, in bytes.
-func (e *entry) estimate() int {
-	const each = 100 // what a value of a header, or a name, needs besides its text
-	size := len(e.Method) + len(e.URL) + len(e.Operation) + len(e.Body) + len(e.Answer) + len(e.Error)
-	for _, h := range []journalHeader{e.Headers, e.AnswerHeaders} {
-		for name, values := range h {
-			size += len(name)
-			for _, value := range values {
-				size += len(value) + each
-			}
-		}
-	}
-	for _, name := range e.Ignored {
-		size += len(name) + each
-	}
-	return size
-}
+// beginning returns what an entry has of a body.
+func beginning(body []byte) string { return string(body[:min(len(body), maxText)]) }
 
 // timestamp is a time that is encoded in UTC, to the millisecond. It is
 // formatted when the journal is read, and not for each request.
@@ -413,82 +387,67 @@ func (h journalHeader) MarshalJSON() ([]byte, error) {
 
 // journalMeta says what a journal counts.
 type journalMeta struct {
-	Total int64     `json:"total"`
-	First int64     `json:"first"` // the smallest id that is kept, or the next id
+	Total int64     `json:"total"` // of the requests that have ended
 	Since time.Time `json:"since"` // to the nanosecond, so that clients can tell clears apart
 }
 
-// journal holds the last requests that were recorded, and those that wait, which have
-// arrived and have not been recorded yet. It is safe for concurrent use.
+// journal holds the requests of clients: those that wait, which have arrived and have not
+// ended, and the last ones that have ended. It is safe for concurrent use.
 type journal struct {
-	mu sync.Mutex // guards the fields below
-
-	waiting map[*entry]sentRequest // what readers get of the requests that wait
-	entries []*entry               // in the order of recording, which is that of their ids
-	size    int                    // of all entries
-	meta    journalMeta            // what readers get beside the entries
-	clears  int                    // how often the journal was cleared
-	changed chan struct{}          // closed by the next record or clear; nil until somebody waits for that
+	mu      sync.Mutex // guards the fields below, and the entries that wait
+	waiting []*entry   // in the order of arrival
+	ended   []*entry   // in the order of ending; these entries change no more
+	arrived int64      // how many requests have arrived
+	clears  int        // how often the journal was cleared
+	meta    journalMeta
+	changed *sync.Cond // broadcasts that a request has ended, or that the journal was cleared
 }
 
 func newJournal() *journal {
-	j := &journal{waiting: map[*entry]sentRequest{}}
-	j.clear()
+	j := &journal{meta: journalMeta{Since: time.Now().UTC()}}
+	j.changed = sync.NewCond(&j.mu)
 	return j
 }
 
-// track lists a request as waiting, until it is recorded, with a copy of what is known of
-// it. It is called when the request arrives, which is its time, and again when more is known.
-func (j *journal) track(e *entry) {
+// add adds the entry of a request that arrives.
+func (j *journal) add(e *entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if e.Time.IsZero() {
-		e.Time = timestamp{time.Now()} // not before the last clear, as clear takes mu, too
-	}
-	j.waiting[e] = e.sentRequest
+	j.arrived++
+	e.Arrived, e.Time, e.clears = j.arrived, timestamp{time.Now()}, j.clears
+	j.waiting = append(j.waiting, e)
 }
 
-// record records a request that is being tracked, unless the journal has been cleared since
-// it arrived, and drops the oldest entries beyond the bounds. The entry must not be modified
-// any more. The standing fault that was applied to the request, if it is not nil, releases
-// it under the same lock, so that no reader finds a request that is recorded and still held,
-// or neither.
-func (j *journal) record(e *entry, standing *standingFault) {
+// update calls change, which changes an entry that waits.
+func (j *journal) update(change func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if standing != nil {
-		standing.release()
+	change()
+}
+
+// end ends the request of an entry that waits. If the journal has been cleared since the
+// request arrived, it has no trace of it then. Otherwise it drops what is too much.
+func (j *journal) end(e *entry, o outcome) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	i := slices.Index(j.waiting, e)
+	j.waiting = slices.Delete(j.waiting, i, i+1)
+	if e.clears == j.clears {
+		j.meta.Total++
+		o.Ended = j.meta.Total
+		e.outcome, e.Seconds = &o, secondsSince(e.Time.Time)
+		j.ended = append(j.ended, e)
+		j.ended = slices.Delete(j.ended, 0, max(0, len(j.ended)-maxEnded))
 	}
-	delete(j.waiting, e)
-	j.wake()
-	if e.cleared {
-		return
-	}
-	j.meta.Total++
-	e.ID, e.Seconds, e.size = j.meta.Total, secondsSince(e.Time.Time), e.estimate()
-	j.entries = append(j.entries, e)
-	j.size += e.size
-	// The new entry stays, as no request has an estimate of maxJournalSize: its headers and
-	// its body have 64 KiB each.
-	for len(j.entries) > maxEntries || j.size > maxJournalSize {
-		j.size -= j.entries[0].size
-		j.entries[0] = nil // so that it can be collected
-		j.entries = j.entries[1:]
-		j.meta.First++
-	}
+	j.changed.Broadcast()
 }
 
 // encode returns the journal as JSON, with one request a line: what read returns.
 func (j *journal) encode(after int64) []byte {
-	entries, waiting, meta := j.read(after)
-	size := 0
-	for _, e := range entries {
-		size += e.size
-	}
+	ended, waiting, meta := j.read(after)
 	var b bytes.Buffer
-	b.Grow(size) // as a large buffer that grows takes up to three times its size
 	b.WriteString(`{"requests":`)
-	writeLines(&b, entries)
+	writeLines(&b, ended)
 	b.WriteString(`,"waiting":`)
 	writeLines(&b, waiting)
 	b.WriteString(`,"meta":`)
@@ -497,82 +456,63 @@ func (j *journal) encode(after int64) []byte {
 	return b.Bytes()
 }
 
-// writeLines writes a JSON array with one element a line. An empty one is [].
-func writeLines[T any](b *bytes.Buffer, list []T) {
+// writeLines writes a JSON array with one entry a line. An empty one is [].
+func writeLines(b *bytes.Buffer, entries []*entry) {
 	before, end := "[\n", "[]"
-	for _, v := range list {
+	for _, e := range entries {
 		b.WriteString(before)
-		writeJSON(b, v)
+		writeJSON(b, e)
 		before, end = ",\n", "\n]"
 	}
 	b.WriteString(end)
 }
 
-// read returns the entries whose ids are above after, and the requests that wait. Both
-// lists are in the order in which the requests arrived. This is not the order of ids: a
-// request whose client has given up may be recorded after its own retry.
-func (j *journal) read(after int64) (entries []*entry, waiting []waitingRequest, meta journalMeta) {
+// read returns the requests that have ended after as many others, and those that wait.
+// Both are in the order of arrival.
+func (j *journal) read(after int64) (ended, waiting []*entry, meta journalMeta) {
 	j.mu.Lock()
-	first := sort.Search(len(j.entries), func(i int) bool { return j.entries[i].ID > after })
-	entries = slices.Clone(j.entries[first:])
-	for _, sent := range j.waiting {
-		waiting = append(waiting, waitingRequest{sent, secondsSince(sent.Time.Time)})
+	defer j.mu.Unlock()
+	for _, e := range j.ended {
+		if e.Ended > after {
+			ended = append(ended, e)
+		}
 	}
-	meta = j.meta
-	j.mu.Unlock()
-	slices.SortStableFunc(entries, func(a, b *entry) int { return a.Time.Compare(b.Time.Time) })
-	slices.SortFunc(waiting, func(a, b waitingRequest) int { return a.Time.Compare(b.Time.Time) })
-	return entries, waiting, meta
+	slices.SortFunc(ended, func(a, b *entry) int { return cmp.Compare(a.Arrived, b.Arrived) })
+	for _, e := range j.waiting {
+		now := *e
+		now.Seconds = secondsSince(e.Time.Time)
+		waiting = append(waiting, &now)
+	}
+	return ended, waiting, j.meta
 }
 
-// clear removes all entries. The requests that wait stay listed until they are over, and
-// are not recorded then.
+// clear removes the requests that have ended. Those that wait go when they end.
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for e := range j.waiting {
-		e.cleared = true
-	}
-	j.entries, j.size, j.meta = nil, 0, journalMeta{First: 1, Since: time.Now().UTC()}
+	j.ended, j.meta = nil, journalMeta{Since: time.Now().UTC()}
 	j.clears++
-	j.wake()
+	j.changed.Broadcast()
 }
 
-// wait waits until total requests have been recorded, and all but maxWaiting of the requests
-// that wait at its call are over. It also returns when the journal is cleared, or ctx is done.
-func (j *journal) wait(ctx context.Context, total, maxWaiting int64) {
+// wait waits until total requests have ended, and all but maxWaiting of those that have
+// arrived before its call, or until the journal is cleared. If ctx is done before, it
+// returns false.
+func (j *journal) wait(ctx context.Context, total, maxWaiting int64) bool {
+	defer context.AfterFunc(ctx, func() {
+		j.mu.Lock() // so that this cannot come between a look at ctx and the Wait after it
+		defer j.mu.Unlock()
+		j.changed.Broadcast()
+	})()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	clears := j.clears
-	var earlier []*entry // the requests that wait at the call, and are not over
-	for e := range j.waiting {
-		earlier = append(earlier, e)
-	}
-	for j.clears == clears && ctx.Err() == nil {
-		earlier = slices.DeleteFunc(earlier, func(e *entry) bool {
-			_, waits := j.waiting[e]
-			return !waits
-		})
-		if j.meta.Total >= total && int64(len(earlier)) <= maxWaiting {
-			return
+	clears, arrived := j.clears, j.arrived
+	isLater := func(i int) bool { return j.waiting[i].Arrived > arrived }
+	for j.clears == clears && (j.meta.Total < total || int64(sort.Search(len(j.waiting), isLater)) > maxWaiting) {
+		if ctx.Err() != nil {
+			return false
 		}
-		if j.changed == nil {
-			j.changed = make(chan struct{})
-		}
-		changed := j.changed
-		j.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-		j.mu.Lock()
+		j.changed.Wait()
 	}
-}
-
-// wake lets those that wait look again. The caller holds mu.
-func (j *journal) wake() {
-	if j.changed != nil {
-		close(j.changed)
-		j.changed = nil
-	}
+	return true
 }

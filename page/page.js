@@ -7,7 +7,8 @@ const timeLimit = 5000; // milliseconds for a request of the page for itself
 const longLimit = 60_000; // milliseconds for the journal and the pets, which may be large, on a slow line
 const quietTime = 2000; // milliseconds before something else is read aloud
 const maxPets = 100; // as on a page of listPets
-const maxAnswer = 1000; // bytes of an answer that the journal keeps
+const maxRequests = 1000; // that have ended, which the journal keeps
+const maxText = 4000; // bytes of a body and of an answer that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
 const lateness = 100; // milliseconds within which petstore usually notices that a client has left
 const tolerance = 4; // pixels by which the list moves a row by itself, as it estimates what is out of sight
@@ -54,7 +55,7 @@ let pets = noPets; // that have been read, with the last ones in ascending order
 // are read as text, as numbers are exact to 2^53 only. Within a string, there is a
 // backslash before each quote.
 async function call(method, path, limit = timeLimit) {
-  const headers = { Authorization: `Bearer ${storage.apiKey}`, "Petstore-Observer": "page" };
+  const headers = { Authorization: `Bearer ${storage.apiKey}` };
   const [{ ok, status }, text] = await fetch(path, { method, headers, signal: AbortSignal.timeout(limit) })
     .then(async (response) => [response, await response.text()])
     .catch(({ message }) => Promise.reject(Object.assign(new Error(message), { isSilence: true })));
@@ -90,8 +91,8 @@ async function readNews() {
   return readPets();
 }
 
-// readJournal reads and draws the new requests, and draws the sign. After a reset or a
-// restart, the ids begin anew, and petstore may be another version of it.
+// readJournal reads and draws the new requests, and draws the sign. After a clear, a reset or
+// a restart, the total begins anew, and petstore may be another version of it.
 async function readJournal() {
   let journal = await call("GET", `/__admin/requests?after=${meta.total}`, longLimit);
   const { since } = journal.meta;
@@ -128,7 +129,7 @@ async function readJournal() {
 // reports whether they are. Between resets, no pet is changed or removed.
 async function readPets() {
   const after = pets.last.at(-1)?.id ?? 0;
-  const news = await call("GET", `/v1/pets?limit=${maxPets}&after=${after}`, longLimit);
+  const news = await call("GET", `/__admin/pets?limit=${maxPets}&after=${after}`, longLimit);
   if (news.length > 0) {
     pets = { count: pets.count + news.length, last: [...pets.last, ...news].slice(-maxPets) };
   }
@@ -260,13 +261,19 @@ async function showStory() {
 // What is known of requests.
 
 // isWaiting reports whether a request is not over yet.
-function isWaiting({ status }) {
-  return status === undefined;
+function isWaiting({ ended }) {
+  return ended === undefined;
 }
 
 // isUnread reports whether a body was sent, by the headers, and could not be read.
 function isUnread({ headers, body }) {
   return !body && (headers["Content-Length"] > 0 || "Transfer-Encoding" in headers);
+}
+
+// isCut reports whether a text is only the beginning of the body that has these headers. One
+// without a Content-Length may be longer than its beginning.
+function isCut(text = "", headers = {}) {
+  return (headers["Content-Length"] ?? new TextEncoder().encode(text).length + 1) > maxText;
 }
 
 function hasLeft({ error = "" }) {
@@ -336,7 +343,7 @@ function compare(request, earlier) {
   const client = names.map((name) => headers[name]);
   const text = JSON.stringify([client, method, url, body]);
   // Bytes that are no text are U+FFFD.
-  const line = isUnread(request) || text.includes("\uFFFD") ? undefined : text;
+  const line = isUnread(request) || isCut(body, headers) || text.includes("\uFFFD") ? undefined : text;
   const wasOver = (row) => row.facts.end - (hasLeft(row.request) ? lateness : rounding) <= start;
   const last = line && earlier.findLast((row) => row.facts.line === line && wasOver(row));
   const isAgain = last && hasFailed(last.request);
@@ -382,6 +389,11 @@ function isPreferred({ headers }) {
   return /(^|[,;])[ \t]*(code|delay|answer-delay)[ \t]*=/i.test(headers.Prefer ?? "");
 }
 
+// isHeld reports whether a request waits, and a standing fault was applied to it.
+function isHeld(request) {
+  return isWaiting(request) && request.fault && !isPreferred(request);
+}
+
 // waitsOf returns the parameters of a fault that make requests wait.
 function waitsOf(fault = {}) {
   return Object.keys(delays).filter((name) => fault[name] > 0);
@@ -421,14 +433,14 @@ function labelOf(fault) {
 }
 
 // queryOf returns the query that sets a fault.
-function queryOf({ matched, applied, held, ...parameters }) {
+function queryOf({ matched, applied, ...parameters }) {
   return decodeURIComponent(new URLSearchParams(parameters));
 }
 
 // stepsOf returns what the requests to come get from a standing fault, and how many of
 // them get it in turn. The last step is for all that follow. There are no steps if there
 // is no fault, or if it is used up.
-function stepsOf({ matched, applied, held, code, operation, skip = 0, times = Infinity, ...others }) {
+function stepsOf({ matched, applied, code, operation, skip = 0, times = Infinity, ...others }) {
   const bounded = (count) => (count > Number.MAX_SAFE_INTEGER ? Infinity : count); // which is as good
   const codes = code?.split(",") ?? [code];
   const isList = codes.length > 1; // which has one request for each code
@@ -533,25 +545,25 @@ function drawChoices() {
 
 // drawSign says what the next request gets.
 function drawSign() {
-  const { matched, applied, held, operation } = fault;
+  const { matched, applied, operation } = fault;
   const isSet = matched !== undefined;
   const steps = stepsOf(fault);
   const next = steps[0];
-  const isHeld = held > 0;
-  const isActive = isHeld || isFailure(next?.step);
-  let headline = isHeld ? "New requests are answered as usual" : "Requests are answered as usual";
+  const held = rows.filter(({ request }) => isHeld(request)).length;
+  const isActive = held > 0 || isFailure(next?.step);
+  let headline = held > 0 ? "New requests are answered as usual" : "Requests are answered as usual";
   let sentence = isSet ? `The last fault is used up: it was applied to ${counted(applied, "request")}.` : "";
   if (next) {
     headline = capitalized(next.label);
     sentence = `${sentenceOf(steps, operation)}. ${isFailure(next.step) ? meaningOf(next.step) : ""}`;
   }
-  if (isHeld) {
+  if (held > 0) {
     headline = `${counted(held, "request")} held. ${headline}`;
   }
   showSign(isActive ? "active" : "calm", headline, sentence);
   setText(page.query, isSet ? queryOf(fault) : "");
-  setText(page.end, isHeld ? "End and release" : "End");
-  page.end.hidden = !(next || isHeld);
+  setText(page.end, held > 0 ? "End and release" : "End");
+  page.end.hidden = !(next || held > 0);
   lastKnown = `Last known: ${headline}${next ? "" : "."} ${sentence} `;
 }
 
@@ -593,24 +605,22 @@ function keepPlace(draw) {
 }
 
 // drawRequests draws the rows of new requests, and of those that wait. A request that
-// waited has no id, and may have had no body, but it keeps its row. The row that is being
-// read stays even if the journal has dropped its request.
+// waited keeps its row. The row that is being read stays even if the journal has dropped
+// its request.
 function drawRequests({ requests, waiting }) {
   const waited = rows.filter(({ request }) => isWaiting(request));
   const known = ({ body, fault }) => JSON.stringify([body, fault]);
   for (const request of [...requests, ...waiting]) {
-    const { time, method, url, headers } = request;
-    const identity = JSON.stringify([time, method, url, headers]);
-    const i = waited.findIndex((row) => row.identity === identity);
+    const i = waited.findIndex((row) => row.request.arrived === request.arrived);
     const [row] = i < 0 ? [] : waited.splice(i, 1);
     if (row && isWaiting(request) && known(request) === known(row.request)) {
       row.seconds.textContent = inSeconds(request.seconds);
     } else {
-      drawRequest(row ?? addRow(request, identity), request);
+      drawRequest(row ?? addRow(request), request);
     }
   }
   const last = rows.indexOf(place.row); // which stays, as do those above it, or it would move
-  const gone = rows.filter((row, i) => waited.includes(row) || (row.request.id < meta.first && i > last));
+  const gone = rows.filter((row, i) => waited.includes(row) || (row.request.ended <= meta.total - maxRequests && i > last));
   gone.forEach((row) => row.remove());
   rows = rows.filter((row) => !gone.includes(row));
   page.list.hidden = rows.length === 0;
@@ -619,10 +629,10 @@ function drawRequests({ requests, waiting }) {
   filter();
 }
 
-// addRow returns a new row in its place, by the time of its arrival.
-function addRow(request, identity) {
-  const row = make("details", { name: "request", identity, request, facts: {} }, make("summary", { tabIndex: -1 }));
-  const place = rows.findLastIndex((other) => other.request.time <= request.time) + 1;
+// addRow returns a new row in its place, by the order of arrival.
+function addRow(request) {
+  const row = make("details", { name: "request", request, facts: {} }, make("summary", { tabIndex: -1 }));
+  const place = rows.findLastIndex((other) => other.request.arrived < request.arrived) + 1;
   page.rows.insertBefore(row, rows[place] ?? null);
   rows.splice(place, 0, row);
   return row;
@@ -640,10 +650,10 @@ function drawRequest(row, request) {
     const later = rows.slice(rows.indexOf(row) + 1);
     later.filter((one) => one.facts.line === row.facts.line).forEach(fillRow);
     if (row.facts.hasAdded && row.facts.adds.length > 1) {
-      unheard.verdict = `Request ${request.id} ${verdictOf(row)}`;
+      unheard.verdict = `Request ${request.arrived} ${verdictOf(row)}`;
     }
   } catch (problem) {
-    row.firstChild.replaceChildren(`Request ${request.id} cannot be shown: ${problem.message}`);
+    row.firstChild.replaceChildren(`Request ${request.arrived} cannot be shown: ${problem.message}`);
   }
 }
 
@@ -709,22 +719,24 @@ const detail = make("div", { className: "detail" }, make("p"), make("p"), make("
 // showDetail shows what was sent, beside what was answered.
 function showDetail(row) {
   const { request } = row;
-  const { id, time, method, url, headers, body, seconds, status, fault, error } = request;
+  const { arrived, time, method, url, headers, body, seconds, status, fault, error } = request;
   const { answer, answerHeaders } = request;
   const isDone = method !== "HEAD" && !hasLeft(request); // or less was done than is meant
   const notes = [
     isFailure(fault) && isDone && meaningOf(fault),
     hasLeft(request) && `${capitalized(error)}.`,
   ];
-  const facts = id ? `Request ${id}, ${time}, ${seconds.toFixed(3)} s` : "";
+  const facts = isWaiting(request) ? "" : `Request ${arrived}, ${time}, ${seconds.toFixed(3)} s`;
+  const beginning = `the first ${maxText} bytes`;
+  const title = ["Sent", isUnread(request) ? "without its body" : isCut(body, headers) && beginning];
   const answerTitle = [
     "Answer",
     status === 0 ? "not sent" : mishapOf(request),
-    method !== "HEAD" && answerHeaders?.["Content-Length"] > maxAnswer && `the first ${maxAnswer} bytes`,
+    method !== "HEAD" && isCut(answer, answerHeaders) && beginning,
   ];
   const parts = [
     make("p", {}, notes.filter(Boolean).join(" "), " ", make("small", {}, facts)),
-    part(isUnread(request) ? "Sent, without its body" : "Sent", `${method} ${url}`, body, headers),
+    part(title.filter(Boolean).join(", "), `${method} ${url}`, body, headers),
     answer || status > 0
       ? part(answerTitle.filter(Boolean).join(", "), status, method !== "HEAD" && answer, answerHeaders)
       : make("section", { hidden: true }),
@@ -772,7 +784,7 @@ function filter() {
   }
   const shown = shownRows();
   const waiting = rows.filter(({ request }) => isWaiting(request)).length;
-  const recorded = meta.total - meta.first + 1;
+  const recorded = Math.min(meta.total, maxRequests);
   const counts = [
     recorded < meta.total ? `the last ${recorded} of ${meta.total}` : recorded > 0 && String(recorded),
     waiting > 0 && `${waiting} waiting`,
