@@ -304,18 +304,21 @@ func (s *store) putSeed(text []byte) error {
 	p := Pet{NewPet: parsePet(o)}
 	if o.members["id"] != nil {
 		p.ID = o.integer("id", 1, math.MaxInt64)
-	} else if p.ID, err = s.nextID(); err != nil {
-		o.note(badRequest(codeInvalidBody, err.Error()))
 	}
 	if unknown := unknownNames(o.members, nil); len(unknown) > 0 {
 		o.note(badRequest(codeInvalidBody, "a pet has no member "+quote(unknown[0])))
 	}
-	if s.pets[p.ID] != nil {
-		owner := slices.IndexFunc(s.ordered, func(other *storedPet) bool { return other.id == p.ID }) + 1
-		o.note(badRequest(codeInvalidBody, fmt.Sprintf("id %d is taken by pet %d of the seed", p.ID, owner)))
-	}
 	if o.err != nil {
 		return o.err
+	}
+	if p.ID == 0 { // it is not given
+		if p.ID, err = s.nextID(); err != nil {
+			return badRequest(codeInvalidBody, err.Error())
+		}
+	}
+	if s.pets[p.ID] != nil {
+		owner := slices.IndexFunc(s.ordered, func(other *storedPet) bool { return other.id == p.ID }) + 1
+		return badRequest(codeInvalidBody, fmt.Sprintf("id %d is taken by pet %d of the seed", p.ID, owner))
 	}
 	_, err = s.put(p)
 	return err
