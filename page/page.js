@@ -620,7 +620,8 @@ function drawRequests({ requests, waiting }) {
     }
   }
   const last = rows.indexOf(place.row); // which stays, as do those above it, or it would move
-  const gone = rows.filter((row, i) => waited.includes(row) || (row.request.ended <= meta.total - maxRequests && i > last));
+  const isDropped = ({ ended }) => ended <= meta.total - maxRequests;
+  const gone = rows.filter((row, i) => waited.includes(row) || (isDropped(row.request) && i > last));
   gone.forEach((row) => row.remove());
   rows = rows.filter((row) => !gone.includes(row));
   page.list.hidden = rows.length === 0;

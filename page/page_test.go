@@ -745,6 +745,7 @@ func testTrouble(p *page) {
 	p.service.Process.Kill()
 	p.service.Wait()
 	p.click("Add a pet", "429")
+	p.equal("[addPet.ariaBusy, find('429').ariaBusy]", []string{"false", "false"}) // or the new process may get them
 	p.startService(strings.TrimPrefix(p.base, "http://"))
 	p.see("#sign.calm #headline", usual, "#start", empty, "#notice", "Cleared or restarted at")
 
