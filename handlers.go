@@ -91,7 +91,7 @@ func (s *service) addRoute(rt *route) {
 type route struct {
 	pattern    string      // of http.ServeMux, in which GET includes HEAD
 	operation  string      // the name of the operation in api/openapi.json, if it has one
-	parameters []string    // of the query; the operation must use no others
+	parameters []string    // of the query; the operation gets no others
 	takesSeed  bool        // whether its body is a seed; under /__admin, no other body is taken
 	header     http.Header // of all answers but that of a gateway
 	handle     handler     // the operation
@@ -203,8 +203,8 @@ func isClean(u *url.URL) bool {
 
 // respond is the path of a request. The last act sends the last piece of the answer, or
 // ends the connection, so a client that has its whole answer finds its request in the
-// journal. This is the middleware of all operations: admit requires the key, unless the
-// path is for anybody, and failure makes an Error of what fails.
+// journal. This is the middleware of all operations: admit requires the key where one is
+// needed, and failure makes an Error of what fails.
 func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 	x := s.newExchange(w, r, rt)
 	defer func() {
@@ -302,14 +302,14 @@ const (
 	ofAnybody area = iota // needs no key
 	ofClient              // under /v1: needs the key, is recorded, and gets faults
 	ofTest                // under /__admin: needs the key, and unknown parameters are refused
-	ofStray               // of a client with a wrong base URL: is recorded
+	ofStray               // of a client with a wrong base URL: needs no key, and is recorded
 )
 
 // misplacedAdmin is where a test with the base URL of clients looks for /__admin.
 const misplacedAdmin = "/v1/__admin"
 
 // areaOf returns the area of a request. Outside of /v1, a request that no operation is for
-// is a client's if it has an Authorization. Browsers send others by themselves.
+// is a stray if it has an Authorization. Browsers send such requests without one.
 func areaOf(r *http.Request, rt *route) area {
 	switch p := r.URL.Path; {
 	case isUnder(p, "/__admin"), isUnder(p, misplacedAdmin):
@@ -508,7 +508,7 @@ func (x *exchange) parseQuery() error {
 	}
 	unknown := unknownNames(query, x.route.parameters)
 	for _, name := range unknown {
-		delete(query, name) // so that an operation has no other parameters than its route
+		delete(query, name) // a parameter works only if its route lists it
 	}
 	x.query.Values = query
 	if x.area == ofTest {
@@ -787,8 +787,9 @@ func showJournal(x *exchange) (answer, error) {
 	ctx, cancel := context.WithTimeout(x.r.Context(), x.service.durations.journal)
 	defer cancel()
 	defer context.AfterFunc(x.world.ctx, cancel)()
-	met := x.world.journal.wait(ctx, total, maxWaiting)
-	if !met && x.r.Context().Err() != nil { // nobody reads the journal, which may be large
+	waited := x.world.journal.wait(ctx, total, maxWaiting)
+	if !waited && x.r.Context().Err() != nil {
+		// The client has left, so the journal, which may be large, is not encoded.
 		return answer{}, newError(http.StatusRequestTimeout, "the client left before its answer")
 	}
 	return answer{status: http.StatusOK, contentType: "application/json", body: x.world.journal.encode(after)}, nil

@@ -316,8 +316,8 @@ func TestKeyIsNeeded(t *testing.T) {
 		401: {
 			"GET /v1", "GET /v1/", "GET /v1/pets", "HEAD /v1/pets", "BREW /v1/pets?%zz", "GET /v1//pets",
 			"POST /v1/pets", "GET /v1/nothing", "GET /v1/store/orders", "GET /%76%31/pets",
-			"GET /__admin", "GET /__admin/nothing", "GET /__admin/pets", "GET /v1/__admin/pets", "POST /__admin/reset", "PUT /__admin/fault?code=x",
-			"DELETE /__admin/requests", "GET /%5F_admin/fault",
+			"GET /__admin", "GET /__admin/nothing", "GET /__admin/pets", "GET /v1/__admin/pets",
+			"POST /__admin/reset", "PUT /__admin/fault?code=x", "DELETE /__admin/requests", "GET /%5F_admin/fault",
 		},
 		404: {"GET /v1x", "GET /__adminx", "GET /nothing"},
 	} {
@@ -503,7 +503,7 @@ func TestRefused(t *testing.T) {
 
 // A path that does not exist is a 404 and never a redirect, even if it only needs
 // cleaning. Under /v1/__admin, where a test with the base URL looks for /__admin, it says
-// where that is. The request of the test is not recorded, and no fault is applied to it.
+// where that is, and no fault is applied to it.
 func TestNoSuchPath(t *testing.T) {
 	s := start(t)
 	for _, path := range []string{
@@ -525,12 +525,7 @@ func TestNoSuchPath(t *testing.T) {
 	for _, request := range []string{"PUT /v1/__admin/fault?code=503", "GET /v1/__admin"} {
 		r := s.do(t, request, "", "Prefer: code=503")
 		r.wantError(t, 404, "not_found", "; /__admin is beside /v1, and not below it")
-		s.do(t, request, "", noKey).wantError(t, 401, "unauthorized", "")
 	}
-	_, _, before := s.readJournal(t, "")
-	s.do(t, "GET /v1/__admin/requests", "")
-	_, _, after := s.readJournal(t, "")
-	equal(t, "the number of recorded requests", after.Total, before.Total)
 	s.wantFault(t, `{"code":"418","matched":0,"applied":0}`)
 	s.do(t, "DELETE /__admin/fault", "")
 	s.do(t, "GET /v1/v1/pets", "").wantError(t, 404, "not_found", "; /v1 stands twice")
@@ -1512,10 +1507,10 @@ func (s *server) watch(t testing.TB, query string) pending {
 	return p
 }
 
-// watchedLock is the lock of a sync.Cond, which unlocks it once somebody waits.
+// watchedLock is the lock of a sync.Cond. Its Wait unlocks it, and nothing else does.
 type watchedLock struct {
 	sync.Locker
-	waits chan<- bool // has an element after that
+	waits chan<- bool // gets an element when somebody begins to wait
 }
 
 func (l watchedLock) Unlock() {

@@ -334,7 +334,7 @@ type entry struct {
 	Operation string        `json:"operation,omitempty"`
 	Headers   journalHeader `json:"headers"`         // see sentHeader
 	Body      string        `json:"body"`            // its beginning, once it has been read
-	Fault     *fault        `json:"fault,omitempty"` // once it has been chosen; nil for none; must not be modified
+	Fault     *fault        `json:"fault,omitempty"` // once it has been chosen, or nil; must not be modified
 	*outcome                // nil while the request waits
 	Seconds   float64       `json:"seconds"` // from the arrival to the end, or so far
 
@@ -421,15 +421,16 @@ func (j *journal) add(e *entry) {
 	j.waiting = append(j.waiting, e)
 }
 
-// update calls change, which changes an entry that waits.
+// update calls change under the lock. Only there may an entry that waits be changed.
 func (j *journal) update(change func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	change()
 }
 
-// end ends the request of an entry that waits. If the journal has been cleared since the
-// request arrived, it has no trace of it then. Otherwise it drops what is too much.
+// end removes an entry from those that wait, as its request has ended. If the journal has
+// not been cleared since the request arrived, the entry gets its outcome and is one of
+// those that have ended, of which the last maxEnded are kept.
 func (j *journal) end(e *entry, o outcome) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -498,12 +499,12 @@ func (j *journal) clear() {
 	j.changed.Broadcast()
 }
 
-// wait waits until total requests have ended, and all but maxWaiting of those that have
-// arrived before its call, or until the journal is cleared. If ctx is done before, it
-// returns false.
+// wait waits for two things: that total requests have ended, and that at most maxWaiting
+// of the requests that have arrived before the call still wait. It returns true when both
+// are so, or when the journal is cleared. It returns false if ctx is done first.
 func (j *journal) wait(ctx context.Context, total, maxWaiting int64) bool {
 	defer context.AfterFunc(ctx, func() {
-		j.mu.Lock() // so that this cannot come between a look at ctx and the Wait after it
+		j.mu.Lock() // or this could come after the check of ctx and before the Wait below
 		defer j.mu.Unlock()
 		j.changed.Broadcast()
 	})()

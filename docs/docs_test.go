@@ -544,7 +544,8 @@ func run(t *testing.T, dir, stdin string, args ...string) (code int, output stri
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "http_proxy=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1", "NODE_USE_ENV_PROXY=1",
-		"TMPDIR="+dir, "GOFLAGS=-count=1 -v", "PS1=", "PS2=", "LC_ALL=C") // as bash warns of a locale that is not installed
+		"TMPDIR="+dir, "GOFLAGS=-count=1 -v", "PS1=", "PS2=",
+		"LC_ALL=C") // bash warns of a locale that is not installed
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = strings.NewReader(stdin), w, w, []*os.File{nil, w}
 	cmd.Start()
 	w.Close()
