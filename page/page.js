@@ -5,20 +5,17 @@
 const interval = 250; // milliseconds between two readings
 const timeLimit = 5000; // milliseconds for a request of the page for itself
 const longLimit = 60_000; // milliseconds for the journal and the pets, which may be large, on a slow line
-const quietTime = 2000; // milliseconds before something else is read aloud
+const quietTime = 3000; // milliseconds before something else is read aloud
 const maxPets = 100; // as on a page of listPets
-const maxRequests = 1000; // that have ended, which the journal keeps
+const maxRows = 1000; // that are kept, as the journal keeps so many requests that have ended
 const maxText = 4000; // bytes of a body and of an answer that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
 const lateness = 100; // milliseconds within which petstore usually notices that a client has left
-const tolerance = 4; // pixels by which the list moves a row by itself, as it estimates what is out of sight
+const pressTime = 500; // milliseconds that a finger may need to press a row
 const pace = 1000; // milliseconds between the steps of the story
 
-// What the two requests of the story prefer.
-const story = ["code=lost", "code=ok"];
-
 // The faults that have a button, beside those of the words in openapi.json.
-const presets = ["code=503", "code=429", "delay=3", "delay=30"];
+const presets = ["delay=3", "delay=30", "code=503", "code=429"];
 
 // The parameters that make requests wait, as the buttons say it.
 const delays = { delay: "Wait", "answer-delay": "Answer after" };
@@ -26,26 +23,21 @@ const delays = { delay: "Wait", "answer-delay": "Answer after" };
 // The elements of the page that have an id, by id.
 const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((one) => [one.id, one]));
 
-// storage keeps the key for as long as the tab is open, unless the browser forbids it.
-const storage = (() => {
-  try {
-    return sessionStorage;
-  } catch {
-    return {};
-  }
-})();
+if (document.prerendering) { // and the storage is not yet that of the tab
+  await new Promise((resolve) => document.addEventListener("prerenderingchange", resolve, { once: true }));
+}
+
+let storage = {}; // keeps the key for as long as the tab is open, unless the browser forbids it
+try {
+  storage = sessionStorage;
+} catch {}
 
 // What is known of the service.
 
-const unread = { since: "", total: 0 }; // the meta of no journal
-const noPets = { count: 0, last: [] };
-
-let description = null; // openapi.json
-let fault = {}; // the standing fault, or {} for none
-let lastKnown = ""; // what the sign has said of it
-let meta = unread; // of the journal that has been read
-let rows = []; // of requests, in the order of their arrival
-let pets = noPets; // that have been read, with the last ones in ascending order of id
+let description; // openapi.json
+let meta = { since: "", total: 0 }; // of the journal that has been read
+const rows = new Map(); // of requests, by their number, in the order of their arrival
+let pets = { count: 0, lastID: 0 }; // that have been read
 
 // Requests of the page for itself. The service does not record them, and applies
 // no fault to them.
@@ -58,7 +50,7 @@ async function call(method, path, limit = timeLimit) {
   const headers = { Authorization: `Bearer ${storage.apiKey}` };
   const [{ ok, status }, text] = await fetch(path, { method, headers, signal: AbortSignal.timeout(limit) })
     .then(async (response) => [response, await response.text()])
-    .catch(({ message }) => Promise.reject(Object.assign(new Error(message), { isSilence: true })));
+    .catch(() => Promise.reject(Object.assign(new Error("Petstore does not answer"), { isSilence: true })));
   const answer = JSON.parse(text.replace(/"(\w+)":(\d{16,})/g, '"$1":"$2"') || "{}");
   if (!ok) {
     throw Object.assign(new Error(answer.message ?? status), { status });
@@ -84,64 +76,57 @@ function read() {
   return reading;
 }
 
-// readNews reads what is new, and draws it. It reports whether this is all.
+// readNews reads and draws what is new. It reports whether this is all. It draws nothing
+// while a row is pressed, or the row might not be there any more when it is released.
 async function readNews() {
-  fault = await call("GET", "/__admin/fault");
-  await readJournal();
+  const fault = await call("GET", "/__admin/fault"); // which is small, so that silence is soon noticed
+  const journal = await call("GET", `/__admin/requests?after=${meta.total}`, longLimit);
+  if (Date.now() - pressedAt < pressTime || page.rows.matches(":active")) {
+    return true;
+  }
+  if (journal.meta.since !== meta.since) {
+    await beginAnew(journal.meta.since);
+    return false;
+  }
+  drawRequests(journal);
+  meta = journal.meta;
+  filter();
+  drawSign(fault);
   return readPets();
 }
 
-// readJournal reads and draws the new requests, and draws the sign. After a clear, a reset or
-// a restart, the total begins anew, and petstore may be another version of it.
-async function readJournal() {
-  let journal = await call("GET", `/__admin/requests?after=${meta.total}`, longLimit);
-  const { since } = journal.meta;
-  if (since !== meta.since) {
+// beginAnew forgets what has been read, at the start, and after a reset, a restart or a clear.
+async function beginAnew(since) {
+  if (!description) {
     description = await call("GET", "/openapi.json");
-    const text = JSON.stringify(description);
-    if (text !== drawnDescription) {
-      drawnDescription = text;
-      drawChoices();
-    }
-    if (meta.total > 0) {
-      journal = await call("GET", "/__admin/requests?after=0", longLimit);
-    }
-    rows.forEach((row) => row.remove());
-    rows = [];
-    pets = noPets;
-    drawnPets = undefined;
-    page.petTable.hidden = true; // until they are read
-    page.noPets.hidden = true;
-    setText(page.petCount, "");
-    if (meta.since) {
-      tell(`Cleared or restarted at ${since.slice(11, 19)} UTC`);
-    }
+    drawChoices();
   }
-  meta = journal.meta;
-  showDesk(true);
-  keepPlace(() => {
-    drawRequests(journal);
-    drawSign();
-  });
+  if (meta.since) {
+    tell(`Cleared or restarted at ${since.slice(11, 19)} UTC`);
+  }
+  meta = { since, total: 0 };
+  rows.clear();
+  seen = 0;
+  pets = { count: 0, lastID: 0 };
+  page.rows.replaceChildren();
+  page.petRows.replaceChildren();
 }
 
-// readPets reads the next page of pets, and draws the last pets once all are read. It
-// reports whether they are. Between resets, no pet is changed or removed.
+// readPets reads and draws the next page of pets, the last of which stay. It reports whether
+// it was the last page. Between resets, no pet is changed or removed.
 async function readPets() {
-  const after = pets.last.at(-1)?.id ?? 0;
-  const news = await call("GET", `/__admin/pets?limit=${maxPets}&after=${after}`, longLimit);
-  if (news.length > 0) {
-    pets = { count: pets.count + news.length, last: [...pets.last, ...news].slice(-maxPets) };
+  const news = await call("GET", `/__admin/pets?limit=${maxPets}&after=${pets.lastID}`, longLimit);
+  for (const { id, name, status = "" } of news) {
+    const cells = [id, excerpt(name), status].map((text) => make("td", { className: "cut", title: text }, text));
+    page.petRows.prepend(make("tr", {}, ...cells));
+    pets = { count: pets.count + 1, lastID: id };
   }
-  const isAll = news.length < maxPets;
-  if (isAll && pets !== drawnPets) {
-    drawPets();
-  }
-  return isAll;
+  [...page.petRows.children].slice(maxPets).forEach((one) => one.remove());
+  setText(page.petCount, pets.count > maxPets ? `the last ${maxPets} of ${pets.count}` : String(pets.count || "None"));
+  return news.length < maxPets;
 }
 
-// showTrouble says what is wrong at the moment, or asks for the key. What the page could
-// not show is read once more, from the beginning.
+// showTrouble says what is wrong at the moment, or asks for the key.
 function showTrouble(problem) {
   const { status, message, isSilence } = problem;
   if (status === 401) {
@@ -149,16 +134,10 @@ function showTrouble(problem) {
     return;
   }
   console.error(problem);
-  showDesk(true);
-  if (!isSilence) {
-    meta = unread;
-    pets = noPets;
-  }
-  keepPlace(() => {
-    page.end.hidden = true;
-    const headline = isSilence ? "Petstore does not answer" : "This page cannot show what petstore answers";
-    showSign("trouble", headline, `This page goes on asking. ${lastKnown}${isSilence ? "" : message}`);
-  });
+  page.end.hidden = true;
+  const headline = isSilence ? message : "This page cannot show what petstore answers";
+  const sentences = ["This page goes on asking.", !isSilence && message, lastKnown];
+  showSign("trouble", "", headline, sentences.filter(Boolean).join(" "));
 }
 
 function askForKey(reason = "") {
@@ -173,66 +152,77 @@ function askForKey(reason = "") {
 function showDesk(isShown) {
   page.desk.hidden = !isShown;
   page.resetAll.hidden = !isShown;
-  page.keyForm.hidden = isShown;
-  page.loading.hidden = true;
+  page.key.hidden = isShown;
 }
 
 // Actions.
 
-// press marks a button for as long as its action takes, and tells what that returns.
-async function press(button, action) {
+// press marks a button for as long as its action takes, and tells what that returns. The
+// focus does not stay on a button that is hidden by then.
+async function press(button, action, place) {
+  page.notice.textContent = "";
+  page.refusal.textContent = "";
   button.ariaBusy = "true";
-  tell(await action());
+  tell(await action(), place);
   button.ariaBusy = "false";
+  if (!button.checkVisibility() && [button, document.body].includes(document.activeElement)) {
+    page.scope.focus({ preventScroll: true });
+  }
 }
 
-let unheard = {}; // the last headline of the sign and the last verdict that are to be read aloud
+let unheard = {}; // the last texts of the sign, a verdict, a notice and the filter that are to be read aloud
 let heardAt = 0; // when some were read last
 
 // readAloud says what is new to those who do not see it, but not all the time.
 function readAloud() {
-  if (Date.now() - heardAt > quietTime && (unheard.sign || unheard.verdict)) {
-    page.heard.textContent = Object.values(unheard).join(". ");
-    unheard = {};
+  const texts = Object.values(unheard).filter(Boolean);
+  if (texts.length > 0 && Date.now() - heardAt > quietTime) {
+    page.heard.replaceChildren(...texts.map((text) => make("p", {}, text)));
     heardAt = Date.now();
+    unheard = {};
   }
 }
 
 // tell shows a text, if there is one, and says it to those who do not see it.
-function tell(text) {
+function tell(text, place = page.notice) {
   if (text) {
-    page.notice.textContent = text;
-    page.notice.title = text;
-    page.heard.textContent = text;
-    heardAt = Date.now();
+    place.textContent = text;
+    place.title = text;
+    unheard.notice = text;
   }
 }
 
-// act changes something, and returns the message of a refusal, or "". If there is no
-// answer, the sign says so.
+// act changes something, and returns the message of a refusal, or "".
 async function act(method, path) {
   const refusal = await call(method, path).then(
     () => "",
-    ({ isSilence, message }) => (isSilence ? "" : message),
+    ({ message }) => message,
   );
   await read();
   return refusal;
 }
 
-function setFault(query) {
-  return act("PUT", `/__admin/fault?${new URLSearchParams(query)}`);
+// changeFault sets or ends the fault, which releases the requests that the old one holds.
+async function changeFault(method, query = "") {
+  const held = heldRows().length;
+  const refusal = await act(method, `/__admin/fault?${query}`);
+  if (held > 0 && !refusal) {
+    tell(`${counted(held, "request")} released`);
+  }
+  return refusal;
 }
 
-let petsMade = 0;
-
-// newPet returns a pet that no request has sent, or it would seem to be sent again.
-function newPet() {
-  let pet;
-  do {
-    petsMade++;
-    pet = JSON.stringify({ name: petsMade === 1 ? "Rex" : `Rex ${petsMade}`, categoryId: 7 });
-  } while (rows.some((row) => row.request.body === pet));
-  return pet;
+// setFault sets the fault of a query. What that does not say of the requests that get the
+// fault, the choice above the buttons does. A list of codes says how many get it.
+function setFault(text) {
+  const query = new URLSearchParams(text);
+  const isList = query.get("code")?.includes(",");
+  for (const [name, value] of new URLSearchParams(page.scope.value)) {
+    if (!query.has(name) && !(name === "times" && isList)) {
+      query.set(name, value);
+    }
+  }
+  return changeFault("PUT", query);
 }
 
 // addPet adds a pet as a client does: the request is recorded, and gets faults.
@@ -244,18 +234,19 @@ async function addPet(pet, preferences = {}) {
   await read();
 }
 
-// showStory adds a pet, loses the answer, and adds it again, as many clients do. It leaves
+// newPet returns a pet that no request has sent, or it would seem to be sent again.
+function newPet() {
+  const number = meta.total + 1;
+  return JSON.stringify({ name: number === 1 ? "Rex" : `Rex ${number}`, categoryId: 7 });
+}
+
+// tellStory adds a pet, loses the answer, and adds it again, as many clients do. It leaves
 // the standing fault to others.
-async function showStory() {
+async function tellStory() {
   const pet = newPet();
-  page.story.disabled = true;
-  await addPet(pet, { Prefer: story[0] });
+  await addPet(pet, { Prefer: "code=lost" });
   await new Promise((resolve) => setTimeout(resolve, pace));
-  await addPet(pet, { Prefer: story[1] });
-  page.story.disabled = false;
-  if (document.activeElement === document.body) {
-    tabStop?.firstChild.focus({ preventScroll: true }); // as the button, which had the focus, is hidden
-  }
+  await addPet(pet, { Prefer: "code=ok" });
 }
 
 // What is known of requests.
@@ -265,7 +256,7 @@ function isWaiting({ ended }) {
   return ended === undefined;
 }
 
-// isUnread reports whether a body was sent, by the headers, and could not be read.
+// isUnread reports whether a body was sent, by the headers, that petstore has not read.
 function isUnread({ headers, body }) {
   return !body && (headers["Content-Length"] > 0 || "Transfer-Encoding" in headers);
 }
@@ -281,8 +272,8 @@ function hasLeft({ error = "" }) {
 }
 
 // mishapOf says what a fault did to the body of an answer that was sent, if it did.
-function mishapOf({ method, fault }) {
-  return method !== "HEAD" && fault?.code && entryOf(fault.code)["x-body"];
+function mishapOf({ method, status, fault }) {
+  return method !== "HEAD" && status > 0 && fault?.code && entryOf(fault.code)["x-body"];
 }
 
 // hasFailed reports whether a client got no answer, not all of it, or an error. The
@@ -294,15 +285,8 @@ function hasFailed(request) {
 
 // outcomeOf says what has become of a request, in a word or two.
 function outcomeOf(request) {
-  const { status } = request;
-  if (isWaiting(request)) {
-    return "waiting";
-  }
-  if (status === 0 && !hasLeft(request)) {
-    return "no answer";
-  }
   const what = hasLeft(request) ? "client left" : mishapOf(request);
-  return [status, what].filter(Boolean).join(", ");
+  return isWaiting(request) ? "waiting" : [request.status, what].filter(Boolean).join(", ") || "no answer";
 }
 
 // colourOf returns the class of an outcome: bad is what a fault did, and warn what a
@@ -325,61 +309,57 @@ function errorOf(request) {
   return status >= 400 && fault?.code !== String(status) && !hasLeft(request) ? error : undefined;
 }
 
-// compare returns what follows from a request and the rows of earlier ones:
+// lineOf returns a text that is the same for equal requests of a client. There is none for a
+// request that the journal does not have whole, in which bytes that are no text are U+FFFD.
+function lineOf(request) {
+  const { method, url, headers, body } = request;
+  const client = ["User-Agent", "Authorization", "Origin", "Content-Type"].map((name) => headers[name]);
+  const line = JSON.stringify([client, method, url, body]);
+  return isUnread(request) || isCut(body, headers) || line.includes("\uFFFD") ? undefined : line;
+}
+
+// compare returns what follows from a request and the equal ones. It repeats the last one that
+// was over when it came, if that one had failed. Requests that a client sends at once cannot be
+// told from repetitions if one of them has failed by then.
 // - end, in milliseconds
-// - line, by which equal requests of a client are found, unless it is not known whole
-// - pause, in seconds, if it repeats a request: the last equal one that was over when this
-//   one came, if it had failed. Requests that a client sends at once cannot be told from
-//   repetitions if one of them has failed by then.
-// - isEarly, if that one had a Retry-After, and the client did not wait for so long
-// - hasAdded, if it added a pet
-// - adds, the pets that it and those that it repeats have added, by id, or "?" where the
-//   answer does not have it
-function compare(request, earlier) {
-  const { time, method, url, headers, body, seconds, operation, fault, error, answer, answerHeaders = {} } = request;
+// - pause, in seconds, after what it repeats, or NaN
+// - patience, the last Retry-After that it, or what it repeats, has got
+// - early, the Retry-After for whose end it did not wait
+// - pets that it and what it repeats have added, by id
+function compare(request, equals) {
+  const { arrived, time, seconds, pet } = request;
   const start = Date.parse(time);
   const end = isWaiting(request) ? Infinity : start + seconds * 1000;
-  const names = ["User-Agent", "Authorization", "Origin", "Idempotency-Key", "Content-Type"];
-  const client = names.map((name) => headers[name]);
-  const text = JSON.stringify([client, method, url, body]);
-  // Bytes that are no text are U+FFFD.
-  const line = isUnread(request) || isCut(body, headers) || text.includes("\uFFFD") ? undefined : text;
   const wasOver = (row) => row.facts.end - (hasLeft(row.request) ? lateness : rounding) <= start;
-  const last = line && earlier.findLast((row) => row.facts.line === line && wasOver(row));
-  const isAgain = last && hasFailed(last.request);
-  const pause = isAgain ? Math.max(0, start - last.facts.end) / 1000 : undefined;
-  const isEarly = isAgain && start + rounding < dueOf(last);
-
-  const [, id] = /\/(\d+)$/.exec(answerHeaders.Location) ?? [];
-  const isHidden = fault?.code === "html" && answer && (!error || hasLeft(request));
-  const hasAdded = operation === "createPet" && Boolean(id || isHidden);
-  const adds = [...(isAgain ? last.facts.adds : []), ...(hasAdded ? [id ?? "?"] : [])];
-  return { end, line, pause, isEarly, hasAdded, adds };
+  const last = equals.findLast((row) => row.request.arrived < arrived && wasOver(row));
+  const repeated = last && hasFailed(last.request) ? last.facts : { pets: [] };
+  return {
+    end,
+    pause: Math.max(0, start - repeated.end) / 1000,
+    patience: patienceOf(request, end) ?? repeated.patience,
+    early: start + rounding < repeated.patience?.end ? repeated.patience.text : undefined,
+    pets: [...repeated.pets, ...(pet ? [pet] : [])],
+  };
 }
 
-// dueOf returns the time before which a request is not to be repeated, by the Retry-After of
-// an answer that was sent, in milliseconds. It may be NaN.
-function dueOf({ request: { status, answerHeaders }, facts: { end } }) {
-  const after = status > 0 ? answerHeaders?.["Retry-After"] : undefined;
-  return /^\d+$/.test(after) ? end + after * 1000 : Date.parse(after);
+// patienceOf returns the Retry-After of an answer that was sent, and when it ends, in
+// milliseconds, which is NaN if it is not valid.
+function patienceOf({ status, answerHeaders }, sentAt) {
+  const text = status > 0 ? answerHeaders?.["Retry-After"] : undefined;
+  return text && { text, end: /^\d+$/.test(text) ? sentAt + text * 1000 : Date.parse(text) };
 }
 
-// verdictOf says what a request has added.
-function verdictOf({ request, facts: { adds, hasAdded } }) {
-  if (!hasAdded) {
-    return "";
-  }
-  if (adds.at(-1) === "?" && hasLeft(request)) {
-    return "may add a pet"; // or it was refused, before the client left
-  }
-  if (adds.length === 1) {
-    return adds[0] === "?" ? "adds a pet" : `adds pet ${adds[0]}`;
-  }
-  if (adds.includes("?")) {
-    return `adds it again, ${adds.length} times now`;
-  }
-  const ids = adds.length > 4 ? [...adds.slice(0, 3), `${adds.length - 3} more`] : adds;
-  return `adds it again: pets ${new Intl.ListFormat("en").format(ids)}`;
+// verdictOf says what a request has added, if anything.
+function verdictOf({ request: { pet }, facts: { pets } }) {
+  const ids = pets.length > 4 ? [...pets.slice(0, 3), `${pets.length - 3} more`] : pets;
+  const list = new Intl.ListFormat("en").format(ids.map(String));
+  return pet && (pets.length > 1 ? `adds it again: pets ${list}` : `adds pet ${pet}`);
+}
+
+// repetitionOf says how soon a request is the same as one that has failed, if it is.
+function repetitionOf({ facts: { pause, early } }) {
+  const when = pause < 0.01 ? "at once" : `after ${pause.toFixed(2)} s`;
+  return pause >= 0 && `repeated ${when}${early ? `, before Retry-After ${early}` : ""}`;
 }
 
 // What is known of faults.
@@ -389,9 +369,9 @@ function isPreferred({ headers }) {
   return /(^|[,;])[ \t]*(code|delay|answer-delay)[ \t]*=/i.test(headers.Prefer ?? "");
 }
 
-// isHeld reports whether a request waits, and a standing fault was applied to it.
-function isHeld(request) {
-  return isWaiting(request) && request.fault && !isPreferred(request);
+// heldRows returns the rows of the requests that a standing fault holds.
+function heldRows() {
+  return [...rows.values()].filter(({ request }) => isWaiting(request) && request.fault && !isPreferred(request));
 }
 
 // waitsOf returns the parameters of a fault that make requests wait.
@@ -420,7 +400,8 @@ function meaningOf(fault) {
     const parameter = parameters.find((one) => one.name === name);
     return parameter.description.replace("this number of seconds", `${fault[name]} s`);
   });
-  const meaning = fault.code && entryOf(fault.code).description;
+  const { code = "ok" } = fault;
+  const meaning = code !== "ok" && entryOf(code).description;
   return [...waits, meaning].filter(Boolean).join(" ").replaceAll("`", "");
 }
 
@@ -437,45 +418,23 @@ function queryOf({ matched, applied, ...parameters }) {
   return decodeURIComponent(new URLSearchParams(parameters));
 }
 
-// stepsOf returns what the requests to come get from a standing fault, and how many of
-// them get it in turn. The last step is for all that follow. There are no steps if there
-// is no fault, or if it is used up.
-function stepsOf({ matched, applied, code, operation, skip = 0, times = Infinity, ...others }) {
-  const bounded = (count) => (count > Number.MAX_SAFE_INTEGER ? Infinity : count); // which is as good
-  const codes = code?.split(",") ?? [code];
-  const isList = codes.length > 1; // which has one request for each code
-  const count = isList ? 1 : bounded(times - applied);
-  const coming = (isList ? codes.slice(applied) : codes).map((one) => ({ step: { ...others, code: one }, count }));
-  const left = [{ step: {}, count: bounded(skip - matched) }, ...coming].filter((one) => one.count > 0);
-  const usual = { step: {}, count: Infinity };
-  const steps = [];
-  for (const { step, count } of left.length > 0 ? [...left, usual] : []) {
-    const label = labelOf(step);
-    if (steps.at(-1)?.label !== label) {
-      steps.push({ step, label, count: 0 });
-    }
-    steps.at(-1).count += count;
-    if (count === Infinity) {
-      break;
-    }
+// comingOf returns the fault that the next request gets from a standing fault, and a range,
+// which says how many get it, and what follows. It returns {} if the fault is used up.
+function comingOf({ matched, applied, code = "ok", skip = 0, times = Infinity, operation = "", ...others }) {
+  const isList = code.includes(","); // which has one request for each code
+  const count = isList ? 1 : times - applied;
+  const [next, ...later] = (isList ? code.split(",").slice(applied) : [code]).map((one) => ({ ...others, code: one }));
+  if (!next || count <= 0) {
+    return {};
   }
-  return steps;
-}
-
-// sentenceOf says which requests get the first step, and what the others get.
-function sentenceOf([first, ...later], operation = "") {
-  const noun = `${operation} request`.trim();
-  const rangeOf = (count) => {
-    if (count === Infinity) {
-      return `every ${noun}`;
-    }
-    return count === 1 ? `the next ${noun}` : `the next ${counted(count, noun)}`;
+  const rangeOf = (number) => {
+    const noun = `${operation} request`.trim();
+    return number === Infinity ? `for every ${noun}` : `for the next ${number === 1 ? noun : counted(number, noun)}`;
   };
-  const then = ({ step, label, count }) => {
-    const needsRange = count === Infinity ? isFailure(step) : count > 1;
-    return `then ${label}${needsRange ? ` for ${rangeOf(count)}` : ""}`;
-  };
-  return [`for ${rangeOf(first.count)}`, ...later.map(then)].join(", ");
+  const labels = count === Infinity ? [] : [...later.slice(0, later.findLastIndex(isFailure) + 1), {}].map(labelOf);
+  const range = [rangeOf(count), ...labels].join(", then ");
+  const before = skip - matched;
+  return before > 0 ? { next: {}, range: `${rangeOf(before)}, then ${labelOf(next)} ${range}` } : { next, range };
 }
 
 function counted(number, noun) {
@@ -494,19 +453,18 @@ function make(tag, properties, ...content) {
   return element;
 }
 
-// setText changes a text, unless it is the same: what is selected would be lost, and what
-// has a role would be read aloud again.
+// setText changes a text, unless it is the same, or what is selected there would be lost.
 function setText(element, text) {
   if (element.textContent !== text) {
     element.textContent = text;
   }
 }
 
-// reveal shows what nobody sees, or what turns a text around, as numbers.
+// reveal shows what nobody sees, or what turns a text around, as numbers. Within emoji, it is
+// as usual.
 function reveal(text) {
-  const unseen = /[\p{Cc}\p{Zl}\p{Zp}[\p{Default_Ignorable_Code_Point}--[\u200D\uFE0F]]]/gv;
-  const number = (char) => `⟨U+${char.codePointAt(0).toString(16).padStart(4, "0")}⟩`;
-  return text.replace(unseen, (char) => (char === "\n" ? char : number(char)));
+  const unseen = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--[\n\u200D\uFE0F]]/gv;
+  return text.replace(unseen, (char) => `⟨U+${char.codePointAt(0).toString(16).padStart(4, "0")}⟩`);
 }
 
 // excerpt returns the beginning of a text, without half a character.
@@ -515,25 +473,20 @@ function excerpt(text) {
   return reveal(start) + (start.length < text.length ? "…" : "");
 }
 
-let drawnDescription; // as text
-
 // drawChoices draws the buttons of the faults, each below the moment when it acts,
 // which is the beginning of its meaning.
 function drawChoices() {
   const { FaultCode, FaultOperation } = description.components.schemas;
   const words = FaultCode.oneOf.flatMap((one) => one.enum ?? []).filter((code) => code !== "ok");
-  const faults = [...presets, ...words.map((code) => `code=${code}`)].map((query) => {
-    const one = Object.fromEntries(new URLSearchParams(query));
-    const meaning = meaningOf(one);
-    const button = make("button", { type: "button", title: `${query}: ${meaning}` }, labelOf(one));
-    button.addEventListener("click", () => press(button, () => setFault(`${query}&${page.scope.value}`)));
-    return { button, moment: meaning.split(",")[0] };
-  });
-  const moments = Object.groupBy(faults, ({ moment }) => moment);
-  page.buttons.replaceChildren();
-  page.scope.length = 2; // the first two are in the document
-  for (const [moment, ofMoment] of Object.entries(moments)) {
-    page.buttons.append(make("h3", { className: "quiet" }, moment), ...ofMoment.map(({ button }) => button));
+  let lastMoment;
+  for (const query of [...presets, ...words.map((code) => `code=${code}`)]) {
+    const fault = Object.fromEntries(new URLSearchParams(query));
+    const meaning = meaningOf(fault);
+    const [moment] = meaning.split(",");
+    const button = make("button", { type: "button", title: `${query}: ${meaning}` }, labelOf(fault));
+    button.addEventListener("click", () => press(button, () => setFault(query)));
+    page.buttons.append(moment === lastMoment ? "" : make("h3", { className: "quiet" }, moment), button);
+    lastMoment = moment;
   }
   for (const operation of FaultOperation.enum) {
     page.scope.append(
@@ -543,156 +496,164 @@ function drawChoices() {
   }
 }
 
-// drawSign says what the next request gets.
-function drawSign() {
-  const { matched, applied, operation } = fault;
-  const isSet = matched !== undefined;
-  const steps = stepsOf(fault);
-  const next = steps[0];
-  const held = rows.filter(({ request }) => isHeld(request)).length;
-  const isActive = held > 0 || isFailure(next?.step);
+let lastKnown = ""; // what the sign has said of petstore
+
+// drawSign says what the next request gets, and how many are held.
+function drawSign(fault) {
+  const isSet = fault.applied !== undefined;
+  const { next, range } = isSet ? comingOf(fault) : {};
+  const held = heldRows().length;
+  const heldText = held > 0 ? `${counted(held, "request")} held. ` : "";
   let headline = held > 0 ? "New requests are answered as usual" : "Requests are answered as usual";
-  let sentence = isSet ? `The last fault is used up: it was applied to ${counted(applied, "request")}.` : "";
+  let sentence = isSet ? `The last fault is used up: it was applied to ${counted(fault.applied, "request")}.` : "";
   if (next) {
-    headline = capitalized(next.label);
-    sentence = `${sentenceOf(steps, operation)}. ${isFailure(next.step) ? meaningOf(next.step) : ""}`;
+    headline = capitalized(labelOf(next));
+    sentence = `${range}. ${isFailure(next) ? meaningOf(next) : ""}`;
   }
-  if (held > 0) {
-    headline = `${counted(held, "request")} held. ${headline}`;
-  }
-  showSign(isActive ? "active" : "calm", headline, sentence);
-  setText(page.query, isSet ? queryOf(fault) : "");
   setText(page.end, held > 0 ? "End and release" : "End");
-  page.end.hidden = !(next || held > 0);
-  lastKnown = `Last known: ${headline}${next ? "" : "."} ${sentence} `;
+  page.end.hidden = !next && held === 0;
+  showSign(held > 0 || isFailure(next) ? "active" : "calm", heldText, headline, sentence, isSet ? queryOf(fault) : "");
+  lastKnown = `Last known: ${heldText}${headline}${next ? "" : "."} ${sentence}`;
 }
 
-function showSign(className, headline, sentence) {
-  page.sign.className = className;
-  if (page.headline.textContent !== headline) {
-    page.headline.textContent = headline;
-    unheard.sign = headline;
+// showSign also has the sign read aloud, but not each time that a number in it changes.
+function showSign(className, held, headline, sentence, query = "") {
+  const isNews = page.headline.textContent !== headline || page.query.textContent !== query;
+  if (isNews || Boolean(held) !== Boolean(page.held.textContent)) {
+    unheard.sign = `${held}${headline} ${sentence}`;
   }
+  page.sign.className = className;
+  setText(page.held, held);
+  setText(page.headline, headline);
   setText(page.sentence, sentence);
-  setText(page.title, className === "calm" ? "Petstore" : `${headline} – Petstore`);
+  setText(page.query, query);
+  setText(page.title, className === "calm" ? "Petstore" : `${held}${headline} – Petstore`);
 }
 
-let place = {}; // of the row that is being read
+let follows = true; // whether the list keeps its end in sight
+let seen = 0; // the number of the last request that has been in sight
+let pressedAt = 0; // when a row was pressed last. A browser may take a finger for one that scrolls
 
-// keepPlace draws what is new, and keeps the place of a row that is in sight and is open or has
-// the focus, as far as the list or, on a phone, the page can be scrolled.
-function keepPlace(draw) {
+function isAtEnd() {
+  const { scrollTop, clientHeight, scrollHeight } = page.list;
+  return scrollTop + clientHeight > scrollHeight - 2; // as scrollTop may be a fraction
+}
+
+// isRead reports whether a row in sight is open or has the focus.
+function isRead() {
   const list = page.list.getBoundingClientRect();
-  const isInSight = (one) => {
+  return [...page.rows.querySelectorAll("[open], :focus-visible")].some((one) => {
     const { top, bottom } = one.getBoundingClientRect();
     return bottom > list.top && top < list.bottom;
-  };
-  const candidates = [...page.rows.querySelectorAll("details:is([open]:not([hidden]), :has(:focus-visible))")];
-  const row = candidates.find(isInSight) ?? candidates[0];
-  const top = () => row?.getBoundingClientRect().top;
-  const scrolled = () => page.list.scrollTop + scrollY;
-  const isByUser = scrolled() !== place.scrolled && Math.abs(top() - place.top) > tolerance;
-  if (row !== place.row || isByUser || !place.isInSight) {
-    place = { row, top: top() };
-  }
-  place.isInSight = row && isInSight(row);
-  draw();
-  if (place.isInSight && row.checkVisibility()) {
-    page.list.scrollTop += top() - place.top;
-    scrollBy(0, top() - place.top);
-  }
-  place.scrolled = scrolled();
+  });
 }
 
-// drawRequests draws the rows of new requests, and of those that wait. A request that
-// waited keeps its row. The row that is being read stays even if the journal has dropped
-// its request.
+// look notes which rows have been in sight, and says how many are below them.
+function look() {
+  const { bottom } = page.list.getBoundingClientRect();
+  const shown = shownRows();
+  const last = shown.findLast((row) => row.getBoundingClientRect().top < bottom);
+  seen = Math.max(seen, last?.request.arrived ?? 0);
+  const below = shown.filter(({ request }) => request.arrived > seen).length;
+  setText(page.below, `${below} new below`);
+  page.below.disabled = below === 0;
+}
+
+// drawRequests draws what is new of requests, and what follows from it for later equal ones.
 function drawRequests({ requests, waiting }) {
-  const waited = rows.filter(({ request }) => isWaiting(request));
+  follows = (follows || isAtEnd()) && !isRead();
   const known = ({ body, fault }) => JSON.stringify([body, fault]);
-  for (const request of [...requests, ...waiting]) {
-    const i = waited.findIndex((row) => row.request.arrived === request.arrived);
-    const [row] = i < 0 ? [] : waited.splice(i, 1);
-    if (row && isWaiting(request) && known(request) === known(row.request)) {
-      row.seconds.textContent = inSeconds(request.seconds);
+  const changed = new Set();
+  for (const request of [...requests, ...waiting].sort((a, b) => a.arrived - b.arrived)) {
+    const row = rows.get(request.arrived) ?? addRow(request);
+    if (row.line && isWaiting(request) && known(request) === known(row.request)) {
+      row.firstChild.lastChild.textContent = inSeconds(request.seconds);
     } else {
-      drawRequest(row ?? addRow(request), request);
+      row.request = request;
+      row.line = lineOf(request);
+      changed.add(row);
     }
   }
-  const last = rows.indexOf(place.row); // which stays, as do those above it, or it would move
-  const isDropped = ({ ended }) => ended <= meta.total - maxRequests;
-  const gone = rows.filter((row, i) => waited.includes(row) || (isDropped(row.request) && i > last));
-  gone.forEach((row) => row.remove());
-  rows = rows.filter((row) => !gone.includes(row));
-  page.list.hidden = rows.length === 0;
-  const isOfStory = ({ request: { headers } }, i) => isOfPage(headers) && headers.Prefer === story[i];
-  page.start.hidden = rows.length > story.length || !rows.every(isOfStory);
-  filter();
+  for (const equals of Map.groupBy(rows.values(), (row) => row.line ?? row).values()) {
+    const first = equals.findIndex((row) => changed.has(row));
+    for (const row of first < 0 ? [] : equals.slice(first)) {
+      const old = JSON.stringify(row.facts);
+      row.facts = compare(row.request, equals);
+      if (changed.has(row) || JSON.stringify(row.facts) !== old) {
+        drawRow(row);
+      }
+    }
+  }
+  removeRows(waiting);
+  page.start.hidden = ![...rows.values()].every(({ request }) => isOfPage(request.headers) && isPreferred(request));
 }
 
-// addRow returns a new row in its place, by the order of arrival.
 function addRow(request) {
-  const row = make("details", { name: "request", request, facts: {} }, make("summary", { tabIndex: -1 }));
-  const place = rows.findLastIndex((other) => other.request.arrived < request.arrived) + 1;
-  page.rows.insertBefore(row, rows[place] ?? null);
-  rows.splice(place, 0, row);
+  const row = make("details", {}, make("summary"));
+  row.addEventListener("toggle", () => {
+    if (row.open) {
+      showDetail(row);
+      row.scrollIntoView({ block: "nearest" }); // if there is no room below it
+      row.firstChild.scrollIntoView({ block: "nearest" }); // if there is no room for all of it
+    }
+  });
+  page.rows.append(row);
+  rows.set(request.arrived, row);
   return row;
 }
 
-// drawRequest draws what is new of a request, also in the later rows that may repeat it.
-// What cannot be drawn does not keep others from being drawn.
-function drawRequest(row, request) {
-  row.request = request;
-  try {
-    fillRow(row);
-    if (row.open) {
-      showDetail(row);
+// removeRows removes the rows of requests that wait no more and were not recorded, and those
+// that are too many. What is above a row does not change unless the list follows its end:
+// else, those go that nobody has seen.
+function removeRows(waiting) {
+  const numbers = new Set(waiting.map(({ arrived }) => arrived));
+  const surplus = rows.size - maxRows;
+  [...rows].forEach(([arrived, row], i) => {
+    const isSurplus = i < surplus && (follows || arrived > seen);
+    if (isWaiting(row.request) ? !numbers.has(arrived) : isSurplus) {
+      rows.delete(arrived);
+      row.remove();
     }
-    const later = rows.slice(rows.indexOf(row) + 1);
-    later.filter((one) => one.facts.line === row.facts.line).forEach(fillRow);
-    if (row.facts.hasAdded && row.facts.adds.length > 1) {
-      unheard.verdict = `Request ${request.arrived} ${verdictOf(row)}`;
-    }
-  } catch (problem) {
-    row.firstChild.replaceChildren(`Request ${request.arrived} cannot be shown: ${problem.message}`);
-  }
+  });
 }
 
-// fillRow draws what a request was, what has become of it, and what it changed.
-function fillRow(row) {
+// drawRow draws what a request was, what has become of it, and what it changed.
+function drawRow(row) {
   const { request } = row;
-  row.facts = compare(request, rows.slice(0, rows.indexOf(row)));
-  const { time, method, url, headers, body, seconds, fault, ignored } = request;
-  const { pause, isEarly, adds } = row.facts;
+  const { arrived, time, method, url, headers, body, seconds, fault, ignored } = request;
+  const { pets, early } = row.facts;
+  const verdict = verdictOf(row);
+  const repetition = repetitionOf(row);
   const error = errorOf(request);
-  const origin = isPreferred(request) ? "Prefer: " : "";
-  const faultText = fault && origin + queryOf(fault).replace(/^code=/, "").replaceAll("&", " ");
-  const isNotable = hasFailed(request) || adds.length > 1;
-  const again = pause < 0.01 ? "again, at once" : `again, after ${pause?.toFixed(2)} s`;
-  const note = (className, text) => text && make("span", { className }, text);
+  const isNotable = hasFailed(request) || pets.length > 1;
   const notes = [
-    note("mono", excerpt(url)),
-    note(isFailure(fault) ? "mono bad" : "mono quiet", faultText),
-    note(isNotable ? "verdict bad" : "verdict quiet", verdictOf(row)),
-    note(isEarly ? "verdict warn" : "verdict quiet", pause !== undefined && again + (isEarly ? ", before Retry-After" : "")),
-    note("warn", error && excerpt(error)),
-    note("warn", ignored && excerpt(`ignored: ${ignored.join(", ")}`)),
-    note("body quiet", !error && pause === undefined && excerpt(body)),
-  ].filter(Boolean);
+    ["mono cut", url],
+    [
+      isFailure(fault) ? "mono bad" : "mono quiet",
+      fault && (isPreferred(request) ? "Prefer: " : "") + queryOf(fault).replace("code=", "").replaceAll("&", " "),
+    ],
+    [isNotable ? "verdict bad" : "quiet", verdict],
+    [early ? "verdict warn" : "quiet", repetition],
+    ["warn", error],
+    ["warn", ignored && `ignored: ${ignored.join(", ")}`],
+    ["body quiet cut", !error && !repetition && body],
+  ];
+  const cell = (className, text) => make("span", { className }, excerpt(text));
   row.className = isWaiting(request) ? "waiting" : "";
-  row.seconds = make("span", { className: "quiet" }, inSeconds(seconds));
   row.firstChild.replaceChildren(
-    make("span", { className: "mono quiet" }, time.slice(11)),
-    make("span", { className: "mono cut" }, excerpt(method)),
-    make("span", { className: `chip ${colourOf(request)}` }, outcomeOf(request)),
-    make("span", { className: "what cut" }, ...notes.flatMap((one) => [one, " "])),
-    make(
-      "span",
-      { className: "client cut quiet", title: excerpt(headers["User-Agent"] ?? "") },
-      excerpt(clientOf(headers)),
-    ),
-    row.seconds,
+    cell("mono quiet", time.slice(11)),
+    cell(`chip ${colourOf(request)}`, outcomeOf(request)),
+    cell("mono cut", method),
+    make("span", { className: "what" }, ...notes.map(([className, text]) => text && cell(className, text))),
+    cell("client cut quiet", clientOf(headers)),
+    cell("quiet", inSeconds(seconds)),
   );
+  if (row.open) {
+    showDetail(row);
+  }
+  if (isNotable || repetition) {
+    unheard.verdict = [`Request ${arrived}: ${outcomeOf(request)}`, verdict, repetition].filter(Boolean).join(", ");
+  }
 }
 
 // isOfPage reports whether this page has sent the request with these headers.
@@ -700,34 +661,22 @@ function isOfPage({ Origin: origin }) {
   return origin === location.origin;
 }
 
-// clientOf returns the name of a client. A browser says that it is many.
+// clientOf returns the name of a client: of an app in a browser, its origin.
 function clientOf(headers) {
-  if (isOfPage(headers)) {
-    return "petstore's page";
-  }
-  const { "User-Agent": agent = "" } = headers;
-  const [, name, version] = /^Mozilla.*(Edg|Firefox|Chrome|Version)\/(\d+)/.exec(agent) ?? [];
-  return name ? `${name.replace("Version", "Safari")} ${version}` : agent;
+  return isOfPage(headers) ? "petstore's page" : (headers.Origin ?? headers["User-Agent"] ?? "");
 }
 
 function inSeconds(seconds) {
   return seconds >= 0.1 ? `${seconds.toFixed(1)} s` : "";
 }
 
-// The details of the row that was opened last: a text, what was sent, and what was answered.
-const detail = make("div", { className: "detail" }, make("p"), make("p"), make("p"));
-
 // showDetail shows what was sent, beside what was answered.
 function showDetail(row) {
   const { request } = row;
-  const { arrived, time, method, url, headers, body, seconds, status, fault, error } = request;
-  const { answer, answerHeaders } = request;
+  const { arrived, time, method, url, headers, body, seconds, status, fault, error, answer, answerHeaders } = request;
   const isDone = method !== "HEAD" && !hasLeft(request); // or less was done than is meant
-  const notes = [
-    isFailure(fault) && isDone && meaningOf(fault),
-    hasLeft(request) && `${capitalized(error)}.`,
-  ];
-  const facts = isWaiting(request) ? "" : `Request ${arrived}, ${time}, ${seconds.toFixed(3)} s`;
+  const meaning = isFailure(fault) && isDone && meaningOf(fault);
+  const facts = make("small", {}, `Request ${arrived}, ${time}, ${seconds.toFixed(3)} s`);
   const beginning = `the first ${maxText} bytes`;
   const title = ["Sent", isUnread(request) ? "without its body" : isCut(body, headers) && beginning];
   const answerTitle = [
@@ -736,36 +685,24 @@ function showDetail(row) {
     method !== "HEAD" && isCut(answer, answerHeaders) && beginning,
   ];
   const parts = [
-    make("p", {}, notes.filter(Boolean).join(" "), " ", make("small", {}, facts)),
-    part(title.filter(Boolean).join(", "), `${method} ${url}`, body, headers),
-    answer || status > 0
-      ? part(answerTitle.filter(Boolean).join(", "), status, method !== "HEAD" && answer, answerHeaders)
-      : make("section", { hidden: true }),
+    make("p", {}, meaning || (hasLeft(request) && `${capitalized(error)}.`), " ", facts),
+    part(title, `${method} ${url}`, headers, body),
+    (answer || status > 0) && part(answerTitle, status || "", answerHeaders, method !== "HEAD" && answer),
   ];
-  parts.forEach((one, i) => {
-    const old = detail.children[i];
-    if (!old.isEqualNode(one)) { // or what is selected there would be lost
-      old.replaceWith(one);
-    }
-  });
-  if (row.lastChild !== detail) {
-    row.append(detail);
-  }
+  row.querySelector(".detail")?.remove();
+  row.append(make("div", { className: "detail" }, ...parts));
 }
 
-// part returns a message: its first line, its body and its headers. A long one scrolls.
-function part(title, line, body, headers) {
-  const names = Object.entries(headers).flatMap(([name, value]) => [
-    make("dt", {}, reveal(name)),
-    make("dd", {}, reveal(value)),
-  ]);
-  const text = [line, body].filter(Boolean).join("\n\n");
+// part returns a message as it was sent: its first line, its headers and its body. A long one
+// scrolls.
+function part(title, line, headers, body) {
+  const fields = Object.entries(headers).map((field) => field.join(": "));
+  const text = [line, ...fields, "", body || ""].join("\n").trim();
   return make(
     "section",
     {},
-    make("h3", {}, title),
+    make("h3", {}, title.filter(Boolean).join(", ")),
     make("pre", { tabIndex: 0 }, reveal(text)),
-    make("dl", {}, ...names),
   );
 }
 
@@ -775,133 +712,77 @@ function filter() {
   const words = page.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   const isFound = ({ firstChild, request }) => {
     const { operation, url, headers, body, answer, answerHeaders = {} } = request;
-    const cells = [...firstChild.children].map((cell) => cell.textContent);
+    const cells = [...firstChild.querySelectorAll("span")].map((one) => one.textContent);
     const fields = [...Object.entries(headers), ...Object.entries(answerHeaders)].map((field) => field.join(": "));
     const text = [...cells, operation, url, ...fields, body, answer].join("\n").toLowerCase();
     return words.every((word) => text.includes(word));
   };
-  for (const row of rows) {
+  for (const row of rows.values()) {
     row.hidden = words.length > 0 && !isFound(row);
   }
   const shown = shownRows();
-  const waiting = rows.filter(({ request }) => isWaiting(request)).length;
-  const recorded = Math.min(meta.total, maxRequests);
+  const waiting = [...rows.values()].filter(({ request }) => isWaiting(request)).length;
+  const over = rows.size - waiting;
   const counts = [
-    recorded < meta.total ? `the last ${recorded} of ${meta.total}` : recorded > 0 && String(recorded),
+    over < meta.total ? `${over} of ${meta.total}` : over > 0 && String(over),
     waiting > 0 && `${waiting} waiting`,
   ];
-  const found = shown.length < rows.length ? `: ${shown.length} found` : "";
+  const found = shown.length < rows.size ? `: ${shown.length} found` : "";
   setText(page.count, counts.filter(Boolean).join(" and ") + found);
-  page.noneFound.hidden = shown.length > 0;
-  setTabStop(shown.includes(chosen) ? chosen : shown.at(-1));
+  page.noneFound.hidden = rows.size === 0 || shown.length > 0;
+  if (follows) {
+    page.list.scrollTop = page.list.scrollHeight;
+  }
+  look();
 }
 
 function shownRows() {
-  return rows.filter((row) => !row.hidden);
-}
-
-let chosen; // the row that had the focus last
-let tabStop; // the row that Tab leads to, from which the arrow keys lead on: the chosen one, or the newest
-
-function setTabStop(row) {
-  tabStop?.firstChild.setAttribute("tabindex", -1);
-  row?.firstChild.setAttribute("tabindex", 0);
-  tabStop = row;
-}
-
-let drawnPets; // what pets was when it was drawn last
-
-function drawPets() {
-  const { count, last } = pets;
-  const cells = ({ id, name, status = "" }) =>
-    [id, excerpt(name), status].map((text) => make("td", { className: "cut", title: text }, text));
-  page.petRows.replaceChildren(...last.toReversed().map((pet) => make("tr", {}, ...cells(pet))));
-  page.petTable.hidden = count === 0;
-  page.noPets.hidden = count > 0;
-  setText(page.petCount, count > maxPets ? `the last ${maxPets} of ${count}` : String(count || ""));
-  drawnPets = pets;
+  return [...rows.values()].filter((row) => !row.hidden);
 }
 
 // Events.
 
-// A row opens where it is, although another one above it may close. If there is no room
-// below it, it is scrolled up, as far as it stays in sight.
-page.rows.addEventListener("click", (event) => {
-  const summary = event.target.closest("summary");
-  if (!summary) {
-    return;
-  }
-  event.preventDefault();
-  const row = summary.parentElement;
-  const place = (element) => element.getBoundingClientRect();
-  const { top } = place(summary);
-  if (!row.open) {
-    showDetail(row);
-  }
-  row.open = !row.open;
-  page.list.scrollTop += place(summary).top - top;
-  scrollBy(0, place(summary).top - top);
-  const below = place(row).bottom - place(page.list).bottom;
-  const above = place(summary).top - Math.max(0, place(page.sign).bottom, place(page.list).top);
-  page.list.scrollTop += Math.max(0, Math.min(below, above));
+page.list.addEventListener("scroll", () => {
+  follows = isAtEnd();
+  look();
 });
 
-page.rows.addEventListener("keydown", (event) => {
-  const shown = shownRows();
-  const i = shown.findIndex((row) => row.firstChild === event.target);
-  const targets = { ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: shown.length - 1 };
-  const row = i < 0 ? undefined : shown[targets[event.key]];
-  if (row) {
-    event.preventDefault();
-    row.firstChild.focus();
-  }
+page.rows.addEventListener("pointerdown", () => {
+  pressedAt = Date.now();
 });
 
-page.rows.addEventListener("focusin", (event) => {
-  chosen = event.target.closest("details");
-  setTabStop(chosen);
+page.below.addEventListener("click", () => {
+  page.list.scrollTop = page.list.scrollHeight;
+  page.list.focus({ preventScroll: true }); // as the button has nothing to do then
 });
 
 page.another.addEventListener("submit", (event) => {
   event.preventDefault();
   const text = page.field.value.trim();
-  press(event.submitter ?? page.another, async () => {
-    page.field.setCustomValidity(await setFault(text.includes("=") ? text : `code=${text}`));
-    page.field.reportValidity();
-  });
+  press(event.submitter, () => setFault(text.includes("=") ? text : `code=${text}`), page.refusal);
 });
-
-page.field.addEventListener("input", () => page.field.setCustomValidity(""));
 
 page.keyForm.addEventListener("submit", (event) => {
   event.preventDefault();
   storage.apiKey = page.keyField.value.replace(/[^!-~]/g, ""); // no key has a space
-  press(event.submitter ?? page.keyForm, async () => {
-    await read();
-    page.scope.focus({ preventScroll: true });
-  });
+  showDesk(true);
+  press(event.submitter, read);
 });
 
 page.filter.addEventListener("input", () => {
   filter();
-  page.heard.textContent = page.filter.value.trim() && `${shownRows().length} found`;
-});
-page.addPet.addEventListener("click", () => {
-  // One waits at most, as the tabs of a browser share six connections to a service.
-  if (page.addPet.ariaBusy !== "true") {
-    press(page.addPet, () => addPet(newPet()));
+  unheard.found = page.filter.value && `${shownRows().length} found`;
+  if (!page.filter.value) {
+    page.rows.querySelector("[open]")?.scrollIntoView({ block: "nearest" });
   }
 });
-page.story.addEventListener("click", showStory); // which disables it
-page.end.addEventListener("click", () =>
-  press(page.end, async () => {
-    const refusal = await act("DELETE", "/__admin/fault");
-    page.scope.focus({ preventScroll: true }); // as the button is hidden
-    return refusal;
-  }),
-);
+
+for (const [button, action] of [[page.addPet, () => addPet(newPet())], [page.story, tellStory]]) {
+  button.addEventListener("click", () => button.ariaBusy === "true" || press(button, action)); // one at a time
+}
+page.end.addEventListener("click", () => press(page.end, () => changeFault("DELETE")));
 page.clear.addEventListener("click", () => {
-  if (rows.length === 0 || confirm("Remove all recorded requests, for all clients?")) {
+  if (rows.size === 0 || confirm("Remove all recorded requests, for all clients?")) {
     press(page.clear, () => act("DELETE", "/__admin/requests"));
   }
 });
@@ -913,22 +794,18 @@ page.resetAll.addEventListener("click", () => {
 document.addEventListener("visibilitychange", read);
 window.addEventListener("hashchange", () => location.reload());
 
-// takeKey takes the key in the address, as in /#key=abc, and removes it there.
-function takeKey() {
-  const fragment = location.hash.slice(1).replaceAll("+", "%2B"); // or it would be a space
-  const key = new URLSearchParams(fragment).get("key");
-  if (key) {
-    storage.apiKey = key;
-    history.replaceState(null, "", location.pathname);
-  }
-}
-
 page.tooOld.hidden = CSS.supports("color", "light-dark(red, red)"); // as in all that are named there
 page.base.textContent = `${location.origin}/v1`;
 page.curl.textContent = `curl -H "Authorization: Bearer $PETSTORE_API_KEY" ${location.origin}/v1/pets`;
-takeKey();
+// The key is taken from the address, as in /#key=abc, and removed there.
+const fragment = location.hash.slice(1).replaceAll("+", "%2B"); // or it would be a space
+const key = new URLSearchParams(fragment).get("key");
+if (key) {
+  storage.apiKey = key;
+  history.replaceState(null, "", location.pathname);
+}
 if (storage.apiKey) {
-  page.loading.hidden = false;
+  showDesk(true);
   read();
 } else {
   askForKey();

@@ -26,12 +26,12 @@ const (
 
 	usual = "Requests are answered as usual"
 	empty = "What a lost answer does"
-	again = "|again, after N s"
-	early = again + ", before Retry-After"
+	again = "|repeated after N s"
+	early = again + ", before Retry-After 60"
 )
 
 // Keys, as WebDriver writes them.
-const tab, enter, end, home, up, down = "\ue004", "\ue007", "\ue010", "\ue011", "\ue013", "\ue015"
+const tab, enter = "\ue004", "\ue007"
 
 // TestPage uses the page as people do, in a headless Chromium. It is skipped where
 // there is none. If PETSTORE_AXE names the file axe.min.js of axe-core, the test also
@@ -72,7 +72,7 @@ func TestPage(t *testing.T) {
 			p.resize(1366, 768, "light")
 			// A link with another address loads the page anew. Its + is not a space.
 			p.open("?" + tt.name + "#key=" + strings.ReplaceAll(key, "%", "%25"))
-			p.see("#headline", usual, "#start", empty, "#noPets", "None", "#list", "", "#end", "", "#query", "")
+			p.see("#headline", usual, "#start", empty, "#petCount", "None", "#rows", "", "table", "", "#end", "", "#query", "")
 			tt.run(p)
 		})
 	}
@@ -86,25 +86,32 @@ func testKey(p *page) {
 
 	p.eval("sessionStorage.clear()")
 	p.command("/refresh", struct{}{})
-	p.see("#keyForm", "API key", "#keyForm", "PETSTORE_API_KEY", "#desk", "", "#resetAll", "")
+	p.see("#key", "API key", "#key", "PETSTORE_API_KEY", "#desk", "", "#resetAll", "")
 	p.equal("document.activeElement.id + ' ' + keyField.type", "keyField password")
 	p.fill("keyField", " "+key+"\u00a0") // as it may be pasted
 	p.click("Open")
-	p.see("#headline", usual, "#keyForm", "")
+	p.see("#headline", usual, "#key", "")
+	p.equal("document.activeElement.id", "scope") // as the button is hidden
 
 	// A link with another key can be pasted into the address of an open page.
 	p.open("#key=wrong")
 	p.see("#keyError", "not the API key", "#desk", "", "#resetAll", "")
 	p.equal("document.activeElement.id + ' ' + keyField.getAttribute('aria-describedby')", "keyField keyError")
 	p.open("#key=" + url.QueryEscape(key))
-	p.see("#headline", usual, "#keyForm", "")
+	p.see("#headline", usual, "#key", "")
+
+	// A browser may load the page before it is to be seen, and without its storage.
+	p.open("?prerender#key=" + url.QueryEscape(key))
+	p.equal("location.hash !== '' && desk.hidden && key.hidden", true)
+	p.eval("document.prerendering = false; document.dispatchEvent(new Event('prerenderingchange'))")
+	p.see("#headline", usual)
 
 	// The page needs no storage, but then asks for the key after each load.
 	p.open("?forbidden#key=" + url.QueryEscape(key))
 	p.see("#headline", usual)
 	p.equal("location.href", p.base+"/")
 	p.open("?forbidden=again")
-	p.see("#keyForm", "API key", "#desk", "")
+	p.see("#key", "API key", "#desk", "")
 
 	// A browser that is too old, or does not run the script, shows which one can.
 	p.see("#tooOld", "")
@@ -114,12 +121,12 @@ func testKey(p *page) {
 	p.devtools("Network.setBlockedURLs", map[string]any{"urls": []string{"*/page.js"}})
 	defer p.devtools("Network.setBlockedURLs", map[string]any{"urls": []string{}})
 	p.open("?")
-	p.see("#tooOld", "This page needs JavaScript, and Chrome 123", "#desk", "", "#keyForm", "")
+	p.see("#tooOld", "This page needs JavaScript, and Chrome 123", "#desk", "", "#key", "")
 	p.devtools("Network.setBlockedURLs", map[string]any{"urls": []string{}})
 	p.open("")
 	p.see("#headline", usual)
 
-	// The address is in sight, without the key, and a line to paste. A click selects each.
+	// The address is in sight, without the key, and a line to paste.
 	p.see("#base", p.base+"/v1", "#curl", `curl -H "Authorization: Bearer $PETSTORE_API_KEY" `+p.base+"/v1/pets")
 }
 
@@ -135,10 +142,10 @@ func testFaults(p *page) {
 		const delay = meaningOf(parameters.find(({name}) => name === "delay"));
 		const delayOf = (seconds) => delay.replace("this number of seconds", seconds + " s");
 		return [
-			["503", "code=503", status[2]],
-			["429", "code=429", status[2]],
 			["Wait 3 s", "delay=3", delayOf("3")],
 			["Wait 30 s", "delay=30", delayOf("30")],
+			["503", "code=503", status[2]],
+			["429", "code=429", status[2]],
 			...words.map(([title, code, text]) => [title, "code=" + code, text]),
 		];`).([]any)
 	p.equal("$$('#faults button[type=button]').length", len(offers))
@@ -166,27 +173,29 @@ func testFaults(p *page) {
 	p.equal("[find('429').click(), find('429').ariaBusy][1]", "true")
 	p.equal("shown(query).startsWith('code=429') && find('429').ariaBusy", "false")
 
-	// A fault of any kind can be set in a field, whose query says for which requests. A
-	// refusal is shown there, until it is edited.
-	p.fill("field", "?code=ok,500&skip=1&retry-after=none&answer-delay=0.2")
-	p.press(enter)
-	p.see("#headline", "As usual", "#sentence",
-		"for the next request, then Answer after 0.2 s, then Answer after 0.2 s, 500, then as usual.")
+	// A fault of any kind can be set in a field. What its query does not say of the requests,
+	// the choice above does. A refusal is shown there, until something else is done.
+	p.eval("scope.value = 'times=1&operation=createPet'")
+	for _, tt := range []struct{ text, query, sentence string }{
+		{"?code=409&error-code=out_of_stock", "code=409&error-code=out_of_stock&operation=createPet&times=1",
+			"for the next createPet request, then as usual."},
+		{" lost ", "code=lost&operation=createPet&times=1", "for the next createPet request, then as usual."},
+		{"code=lost&times=2&operation=getPet", "code=lost&operation=getPet&times=2", "for the next 2 getPet requests, then"},
+		{"code=ok,500&skip=1&retry-after=none&answer-delay=0.2",
+			"code=ok,500&answer-delay=0.2&retry-after=none&operation=createPet&skip=1",
+			"for the next createPet request, then Answer after 0.2 s for the next createPet request, then Answer after 0.2 s, 500, then"},
+	} {
+		p.fill("field", tt.text)
+		p.press(enter)
+		p.see("#sentence", tt.sentence)
+		p.equal("shown(query)", tt.query)
+	}
 	p.fill("field", "code=lost,429&times=2")
-	p.eval("field.oninvalid = () => { window.isTold = true; }")
 	p.click("Set")
-	p.equal("window.isTold && field.validationMessage.startsWith('times cannot be given with a list of codes')", true)
-	p.see("#query", "code=ok,500")
-	p.equal("field.labels.length", 1)
-	p.fill("field", " lost ")
-	p.click("Set")
-	p.see("#query", "code=lost")
-	p.fill("field", "code=409&error-code=out_of_stock")
-	p.click("Set")
-	p.see("#headline", "409", "#sentence", "for every request.")
-	p.equal("shown(query) + field.validationMessage", "code=409&error-code=out_of_stock")
+	p.see("#refusal", "times cannot be given with a list of codes", "#query", "code=ok,500", "#notice", "")
+	p.equal("field.labels.length + field.getAttribute('aria-describedby')", "1refusal")
 	p.click("End")
-	p.see("#sign.calm #headline", usual, "#query", "")
+	p.see("#sign.calm #headline", usual, "#query", "", "#refusal", "")
 }
 
 // The sign says what the next request gets, and the query that set it. It is red if
@@ -205,12 +214,12 @@ func testSign(p *page) {
 			"As usual for the next listPets request, then 503 for every listPets request."},
 		{"code=503&skip=1&times=2", "", "calm", "As usual for the next request, then 503 for the next 2 requests, then as usual."},
 		{"code=503&skip=1&times=2", "GET", "active", "503 for the next 2 requests, then as usual. Instead"},
+		{"code=503,ok,lost&skip=1", "", "calm",
+			"As usual for the next request, then 503 for the next request, then as usual, then Answer lost, then as usual."},
 		{"code=503,ok,lost&skip=1", "GET GET", "calm", "As usual for the next request, then Answer lost, then as usual."},
 		{"code=503,ok,lost", "GET GET GET", "over", usual + " The last fault is used up: it was applied to 3 requests."},
 		{"code=503,ok", "", "active", "503 for the next request, then as usual. Instead"},
-		{"code=503,503,ok,ok", "", "active", "503 for the next 2 requests, then as usual. Instead"},
-		{"code=ok,ok,503", "GET", "calm", "As usual for the next request, then 503, then as usual."},
-		{"code=503&skip=9007199254740993", "", "calm", "As usual for every request."},
+		{"code=503&skip=9007199254740993", "", "calm", "As usual for the next 9,007,199,254,740,992 requests, then 503 for every"},
 		{"code=ok&delay=0", "", "calm", "As usual for every request."},
 		{"answer-delay=0.2", "", "active", "Answer after 0.2 s for every request. Before the answer, and after the operation, " +
 			"if it is performed, a request waits for up to 0.2 s."},
@@ -234,15 +243,15 @@ func testSign(p *page) {
 func testVerdicts(p *page) {
 	for _, tt := range []struct{ code, want string }{
 		{"lost", "no answer|/v1/pets|Prefer: lost|adds pet 1"},
-		{"503", "503|/v1/pets|Prefer: 503" + again},
+		{"503, retry-after=60", "503|/v1/pets|Prefer: 503 retry-after=60" + again},
+		{"hangup", "no answer|/v1/pets|Prefer: hangup" + early},
 		{"ok", "201|/v1/pets|Prefer: ok|adds it again: pets 1 and 2" + early},
 		{"truncate", "201, half sent|/v1/pets|Prefer: truncate|adds pet 3"},
 		{"malformed", "201, malformed|/v1/pets|Prefer: malformed|adds it again: pets 3 and 4" + again},
-		{"html", "502, HTML|/v1/pets|Prefer: html|adds it again, 3 times now" + again},
-		{"stall", "201, client left|/v1/pets|Prefer: stall|adds it again, 4 times now" + again},
-		{"malformed", "201, malformed|/v1/pets|Prefer: malformed|adds it again, 5 times now" + again},
+		{"html", "502, HTML|/v1/pets|Prefer: html|adds it again: pets 3, 4, and 5" + again},
+		{"stall", "201, client left|/v1/pets|Prefer: stall|adds it again: pets 3, 4, 5, and 6" + again},
+		{"malformed", "201, malformed|/v1/pets|Prefer: malformed|adds it again: pets 3, 4, 5, and 2 more" + again},
 		{"rst", "no answer|/v1/pets|Prefer: rst" + again},
-		{"hangup", "no answer|/v1/pets|Prefer: hangup" + again},
 	} {
 		answer := p.start("POST /v1/pets", rex, "Prefer: code="+tt.code)
 		if tt.code == "stall" {
@@ -252,8 +261,8 @@ func testVerdicts(p *page) {
 		<-answer
 		p.equal("rows().at(-1)", "POST|"+tt.want)
 	}
-	p.see("#list", "POST no answer /v1/pets Prefer: lost adds pet 1 {") // as it is read aloud
-	p.equal("heard.textContent", "Request 8 adds it again, 5 times now")
+	p.see("#list", "no answer POST /v1/pets Prefer: lost adds pet 1 {") // as it is read aloud
+	p.see("#heard", "Request 10: no answer, repeated ")
 	p.send("POST /v1/pets", "{}", "Prefer: code=html")
 	p.equal("rows().at(-1)", "POST|502, HTML|/v1/pets|Prefer: html") // it adds nothing
 	p.send("POST /v1/pets", "[]")
@@ -270,17 +279,17 @@ func testVerdicts(p *page) {
 	}, colours)
 	p.equal("$$('.verdict.bad').length", 7) // the others add nothing
 
-	// If the client did not wait for HTML, it is not known whether its pet was refused.
-	p.start("POST /v1/pets", rex, "User-Agent: b", "Prefer: code=html, answer-delay=30")
-	p.see("#list .waiting", "html")
+	// A client that makes a new key for each try adds it again, too.
+	p.start("POST /v1/pets", rex, "User-Agent: b", "Idempotency-Key: 1", "Prefer: answer-delay=30")
+	p.see("#list .waiting", "answer-delay")
 	p.leave()
-	p.equal("rows().at(-1)", "POST|client left|/v1/pets|Prefer: html answer-delay=30|may add a pet")
-	p.send("POST /v1/pets", rex, "User-Agent: b")
-	p.equal("rows().at(-1)", "POST|201|/v1/pets|adds it again, 2 times now"+again)
+	p.equal("rows().at(-1)", "POST|client left|/v1/pets|Prefer: answer-delay=30|adds pet 8")
+	p.send("POST /v1/pets", rex, "User-Agent: b", "Idempotency-Key: 2")
+	p.equal("rows().at(-1)", "POST|201|/v1/pets|adds it again: pets 8 and 9"+again)
 
 	// Each of these differs from the one before, which fails.
 	p.send("DELETE /__admin/requests", "")
-	for _, different := range []string{"User-Agent: a", "Origin: http://a.test", "Idempotency-Key: 1", "Content-Type: application/json", "Authorization: Bearer a"} {
+	for _, different := range []string{"User-Agent: a", "Origin: http://a.test", "Content-Type: application/json", "Authorization: Bearer a"} {
 		p.send("POST /v1/pets", rex, "Prefer: code=503")
 		p.send("POST /v1/pets", rex, different)
 	}
@@ -298,35 +307,35 @@ func testVerdicts(p *page) {
 	p.send("GET /v1/\xfe", "") // bytes that are no text are not known, either
 	p.send("GET /v1/\xff", "")
 	p.send("POST /v1/pets", "")
-	p.equal("rows().length", 24)
-	p.equal("rows().map((row, i) => row.includes('again') ? i : '').join('')", "2468") // a 503 after a 503
+	p.equal("rows().length", 22)
+	p.equal("rows().map((row, i) => row.includes('repeated') ? i : '').join('')", "246") // a 503 after a 503
 	p.see("#list", "adds pet 10")
 	for _, code := range []string{"lost", "lost", "lost", "lost", "ok"} {
 		p.send("POST /v1/pets", rex, "User-Agent: c", "Prefer: code="+code)
 	}
-	p.see("#list", "adds it again: pets 14, 15, 16, and 2 more")
+	p.see("#list", "adds it again: pets 13, 14, 15, and 2 more")
 
 	// What succeeds is not repeated by what follows it.
 	p.send("DELETE /__admin/requests", "")
 	for _, code := range []string{"ok", "503", "ok", "ok"} {
 		p.send("GET /v1/pets?limit=1", "", "Prefer: code="+code)
 	}
-	p.equal("rows().map((row) => row.includes('again'))", []bool{false, false, true, false})
+	p.equal("rows().map((row) => row.includes('repeated'))", []bool{false, false, true, false})
 
 	// How and when the first request ends decides, also if that is after the second one. That
 	// its client has left may be noticed up to a tenth of a second late.
 	for i, tt := range []struct{ end, want string }{
-		{`0.050,"status":503`, "again, after 0.15 s"},
-		{`0.200,"status":503`, "again, at once"},
-		{`0.050,"status":503,"answerHeaders":{"Retry-After":"1"}`, "again, after 0.15 s, before Retry-After"},
-		{`0.050,"status":503,"answerHeaders":{"Retry-After":"0"}`, "again, after 0.15 s"},
+		{`0.050,"status":503`, "repeated after 0.15 s"},
+		{`0.200,"status":503`, "repeated at once"},
+		{`0.050,"status":503,"answerHeaders":{"Retry-After":"1"}`, "repeated after 0.15 s, before Retry-After 1"},
+		{`0.050,"status":503,"answerHeaders":{"Retry-After":"0"}`, "repeated after 0.15 s"},
 		{`0.050,"status":503,"answerHeaders":{"Retry-After":"Tue, 01 Jan 2030 00:00:01 GMT"}`,
-			"again, after 0.15 s, before Retry-After"},
-		{`0.050,"status":503,"answerHeaders":{"Retry-After":"Tue, 01 Jan 2030 00:00:00 GMT"}`, "again, after 0.15 s"},
-		{`0.050,"status":0,"answerHeaders":{"Retry-After":"1"}`, "again, after 0.15 s"}, // which was not sent
+			"repeated after 0.15 s, before Retry-After Tue, 01 Jan 2030 00:00:01 GMT"},
+		{`0.050,"status":503,"answerHeaders":{"Retry-After":"Tue, 01 Jan 2030 00:00:00 GMT"}`, "repeated after 0.15 s"},
+		{`0.050,"status":0,"answerHeaders":{"Retry-After":"1"}`, "repeated after 0.15 s"}, // which was not sent
 		{`0.202,"status":503`, ""},
 		{`0.200,"status":200`, ""},
-		{`0.290,"status":0,"error":"the client left before its answer"`, "again, at once"},
+		{`0.290,"status":0,"error":"the client left before its answer"`, "repeated at once"},
 		{`0.310,"status":0,"error":"the client left before its answer"`, ""},
 	} {
 		const request = `"method":"GET","url":"/v1/pets","headers":{},"body":"","seconds":`
@@ -336,7 +345,7 @@ func testVerdicts(p *page) {
 		p.eval("window.journal = arguments[0]", fmt.Sprintf(journal, second, first+"1}", 1))
 		p.equal("rows()", []string{"GET|waiting|/v1/pets", "GET|200|/v1/pets"})
 		p.eval("window.journal = arguments[0]", fmt.Sprintf(journal, first+tt.end+`,"ended":2}`, "", 2))
-		p.equal("shown(count) + shown('.verdict')", "2"+tt.want)
+		p.equal("shown(count) + shown($$('.what').at(-1))", strings.TrimSpace("2/v1/pets "+tt.want))
 	}
 }
 
@@ -353,7 +362,7 @@ func testWaiting(p *page) {
 		p.equal("rows().at(-1)?.replace(arguments[0], '')", "GET|waiting|/v1/pets|"+tt.fault, again)
 		p.equal("$$('details').at(-1).className + ' ' + $$('.chip').at(-1).className", "waiting chip waits")
 		held := tt.prefer == ""
-		p.equal("/held/.test(headline.innerText + document.title)", held)
+		p.equal("[/held/.test(shown('h2:has(#held)')), /held/.test(document.title)]", []bool{held, held})
 		p.equal("shown(end)", map[bool]string{true: "End and release", false: "End"}[held])
 		p.leave()
 		p.equal("rows().at(-1)?.replace(arguments[0], '')", "GET|"+tt.after+"|/v1/pets|"+tt.fault, again)
@@ -369,19 +378,17 @@ func testWaiting(p *page) {
 	p.see("#start", empty)
 	p.send("PUT /__admin/fault?delay=30&times=1", "")
 	p.start("POST /v1/pets", rex)
-	p.see("#sign.active #headline", "1 request held. New requests are answered as usual", "#count", "1 waiting")
+	p.see("#sign.active h2", "1 request held. New requests are answered as usual", "#count", "1 waiting")
 	p.send("GET /v1/pets?limit=1", "")
 	p.see("#count", "1 and 1 waiting")
 	seconds := p.eval("return shown('summary > :last-child')")
 	p.equal("shown('summary > :last-child') > arguments[0]", true, seconds)
-	p.click("POST waiting")
+	p.click("waiting POST")
 	p.equal("$$('.detail h3').map(shown)", []string{"Sent"})
-	p.eval("getSelection().selectAllChildren($('.detail pre'))")
-	p.send("DELETE /__admin/fault", "")
-	p.see("#sign.calm #headline", usual, "#query", "")
+	p.click("429") // as setting another fault does
+	p.see("#sign.active #headline", "429", "#notice", "1 request released")
 	p.equal("rows()", []string{"POST|201|/v1/pets|delay=30|adds pet 1", "GET|200|/v1/pets?limit=1"})
 	p.equal("$$('.detail h3').map(shown)", []string{"Sent", "Answer"}) // in the open row
-	p.equal("String(getSelection()).startsWith('POST /v1/pets')", true)
 }
 
 // A row opens to what a client sent, beside the answer. Both are shown as text.
@@ -389,22 +396,21 @@ func testDetail(p *page) {
 	p.send("POST /v1/pets?stauts=sold", `{ "name" : "`+markup+`", "categoryId":9007199254740993, "x":0}`,
 		"User-Agent: "+markup, "X-Text: "+markup, "Prefer: code=lost, speed=3")
 	p.see("#list .client", markup, "#list", "ignored: speed, stauts, x")
-	p.click("POST no answer")
-	p.see(".detail", "After the operation, the connection is closed without an answer.", ".detail", "Authorization Bearer ***",
+	p.click("no answer POST")
+	p.see(".detail", "After the operation, the connection is closed without an answer.", ".detail", "Authorization: Bearer ***",
 		".detail", `{"id":1,"name":"`+markup+`","categoryId":9007199254740993}`, "#petRows", "1 "+markup)
 	p.equal("/Request 1, \\d{4}-.*Z, 0\\.\\d{3} s/.test(shown('.detail'))", true)
 	p.equal("$$('main img').length + document.title", "0Petstore")
 	p.send("GET /v1/pets?limt=1&after=x", "", "X-Id: 7")
 	p.see("#list", "after is 'x'")
-	p.click("GET 400")
-	p.see(".detail", "X-Id 7", ".detail", `"code":"invalid_parameter"`)
-	p.equal("$$('details[open]').length", 1) // the other one is closed
+	p.click("400 GET")
+	p.see("details:last-of-type", "X-Id: 7", "details:last-of-type", `"code":"invalid_parameter"`)
 
 	// What is not seen, or turns the text around, is shown as a number.
 	p.send("POST /v1/pets?\u202e", "{\"name\":\"\u0085\u202e\u2060\",\"categoryId\":1}", "X-Name: \u202e")
 	p.click("/v1/pets?⟨U+202e⟩")
 	const shown = "⟨U+0085⟩⟨U+202e⟩⟨U+2060⟩"
-	p.see("#petRows", shown, ".detail", `{"id":2,"name":"`+shown, ".detail", "X-Name ⟨U+202e⟩")
+	p.see("#petRows", shown, "details:last-of-type", `{"id":2,"name":"`+shown, "details:last-of-type", "X-Name: ⟨U+202e⟩")
 	p.equal("/[\\u0085\\u202e\\u2060]/.test(document.body.innerHTML)", false)
 
 	// The titles say how much of a body is known, and was sent.
@@ -427,7 +433,8 @@ func testDetail(p *page) {
 	}
 	p.send("HEAD /v1/pets", "", "Prefer: code=malformed")
 	p.equal("rows().length", 13)
-	p.equal("eachRow(() => $$('.detail h3').map(shown).join('; '))", []string{
+	p.eval("$$('summary').forEach((row) => row.click())")
+	p.equal("$$('.detail').map((one) => [...one.querySelectorAll('h3')].map(shown).join('; '))", []string{
 		"Sent, the first 4000 bytes; Answer, the first 4000 bytes",
 		"Sent; Answer",
 		"Sent, the first 4000 bytes; Answer",
@@ -443,128 +450,125 @@ func testDetail(p *page) {
 		"Sent; Answer",
 	})
 	// Less was done than the fault is meant to do.
-	p.equal("shown('.detail p').startsWith('Request 16')", true)
+	p.equal("shown($$('.detail p').at(-1)).startsWith('Request 16')", true)
 	p.equal("$$('.chip').at(-1).className", "chip good")
-	p.eval("$$('summary')[11].click()")
-	p.equal("shown('.detail p').startsWith('The client left before the end of its answer. Request 15')", true)
+	p.equal("shown($$('.detail p').at(-2)).startsWith('The client left before the end of its answer. Request 15')", true)
 	p.send("POST /v1/pets?long", strings.Repeat("a\n", 2000))
 	p.click("/v1/pets?long")
-	p.equal("$('.detail pre').scrollHeight > 9000 && $('.detail').offsetHeight < list.offsetHeight", true)
+	p.equal("$$('.detail').at(-1).offsetHeight < list.offsetHeight && $$('.detail pre').at(-2).scrollHeight > 9000", true)
 }
 
-// The list stays at its end, and otherwise where it is. A row that opens does not move.
+// The list follows its end, but does not move a row in sight that is open, pressed or focused.
 func testList(p *page) {
-	send := func(from, to int) {
-		for i := from; i <= to; i++ {
-			p.send(fmt.Sprintf("GET /v1/pets/%d?", i), "")
+	sent := 0
+	send := func(count int) {
+		for range count {
+			sent++
+			p.send(fmt.Sprintf("GET /v1/pets/%d?", sent), "")
 		}
-		p.equal("rows().length >= arguments[0]", true, min(to, 1000)) // with those above one that is being read
 	}
-	const topOf = "$$('summary').find((one) => shown(one).includes(`/${%d}?`)).getBoundingClientRect().top"
-	const isAtEnd = "$('summary:last-of-type') && Math.abs(list.scrollTop) < 2"
-	send(1, 60)
+	const isAtEnd = "list.scrollTop > 0 && list.scrollTop + list.clientHeight > list.scrollHeight - 2"
+	const top = "window.row.getBoundingClientRect().top"
+	pick := func(number int) any {
+		p.equal("Boolean(window.row = $$('summary').find((one) => shown(one).includes(arguments[0])))", true,
+			fmt.Sprintf("/v1/pets/%d?", number))
+		return p.eval("return " + top)
+	}
+	send(60)
+	p.see("#count", "60", "#rows", "/v1/pets/60?", "#below", "")
 	p.equal(isAtEnd, true)
-	p.resize(1366, 1200, "light")
-	for _, i := range []int{40, 36, 38} { // one, one above the open one, and one below it
-		top := fmt.Sprintf(topOf, i)
-		before := p.eval("return " + top)
-		p.click(fmt.Sprintf("/v1/pets/%d?", i))
-		p.see(".detail", fmt.Sprintf("GET /v1/pets/%d?", i))
-		p.equal("Math.abs("+top+" - arguments[0]) < 2", true, before)
-		p.equal("isOnTop($('.detail p'))", true)
-	}
-	p.resize(1366, 768, "light")
-	p.click("/v1/pets/60?") // there is no room below it
-	p.see(".detail", "GET /v1/pets/60?")
-	p.equal("isOnTop($('.detail dl')) && isOnTop($('[open] summary'))", true)
-	p.eval("list.scrollTop = -300")
-	before := p.eval("return " + fmt.Sprintf(topOf, 50))
-	send(61, 63)
-	p.equal("Math.abs("+fmt.Sprintf(topOf, 50)+" - arguments[0]) < 2", true, before)
-	// What is being read stays where it is, even if the list was at its end.
-	p.eval("list.scrollTop = 0")
-	before = p.eval("return " + fmt.Sprintf(topOf, 60))
-	p.see("[open]", "/v1/pets/60?")
-	send(64, 90)
-	p.equal("Math.abs("+fmt.Sprintf(topOf, 60)+" - arguments[0]) <= 1", true, before)
-	p.eval("list.scrollTop = 0") // so that it is out of sight
-	send(91, 91)
-	p.equal(isAtEnd, true)
-	before = p.eval("filter.value = 'pets/6'; filter.dispatchEvent(new Event('input')); return " + fmt.Sprintf(topOf, 60))
-	p.send("GET /v1/pets/6", "")
-	p.see("#count", "92: 12 found") // among which it is in sight
-	p.equal("Math.abs("+fmt.Sprintf(topOf, 60)+" - arguments[0]) <= 1", true, before)
-	p.fill("filter", "")
-	p.eval("$('#clear').focus()")
-	p.press(tab)
-	p.press(end) // from the open row, which is out of sight then
-	const topOfFocus = "document.activeElement.getBoundingClientRect().top"
-	before = p.eval("return " + topOfFocus)
-	send(92, 115)
-	p.equal("Math.abs("+topOfFocus+" - arguments[0]) <= 1", true, before)
-	p.fill("filter", "pets/8") // which hides the open row
-	p.see("[open]", "")
-	p.eval("$('#clear').focus()")
-	p.press(tab)
-	before = p.eval("return " + fmt.Sprintf(topOf, 89))
-	for range 24 {
-		p.send("GET /v1/pets/8", "")
-	}
-	p.see("#count", "140")
-	p.equal("Math.abs("+fmt.Sprintf(topOf, 89)+" - arguments[0]) <= 1", true, before)
-	p.fill("filter", "")
-	p.click("/v1/pets/60?")
 
-	// Tab leads to the newest row, and the arrow keys to the others.
+	// A row that opens, and one that is focused, stay where they are.
+	before := pick(47)
+	p.eval("row.click()")
+	p.see("[open]", "GET /v1/pets/47?")
+	p.equal(top, before)
+	send(30)
+	p.see("#count", "90", "#below", "30 new below")
+	p.equal(top, before)
+	p.eval("below.focus()")
+	p.press(enter)
+	p.see("#below", "")
+	p.equal(isAtEnd, true)
+	p.equal("document.activeElement.id", "list") // as the button does nothing any more
+	send(3)
+	p.see("#count", "93", "#below", "")
+	p.equal(isAtEnd, true) // as the open row is out of sight
+	pick(93)
+	p.eval("row.click()") // there is no room below it
+	p.equal("isOnTop($$('.detail pre').at(-1)) && isOnTop(row)", true)
+	p.eval("$$('[open] summary').forEach((one) => one.click()); list.scrollTop = 0; $('#clear').focus()")
+	p.press(tab)
+	p.equal("shown(document.activeElement).includes('/v1/pets/1?')", true)
+	p.equal("getComputedStyle(document.activeElement).outline.includes('solid 2px')", true)
+	p.eval("row.focus(); list.scrollTop = list.scrollHeight")
+	before = p.eval("return " + top)
+	send(2)
+	p.see("#count", "95", "#below", "2 new below")
+	p.equal(top, before)
+	p.press(enter)
+	p.see("[open]", "/v1/pets/93?")
+	p.press(tab)
+	p.see("pre:focus", "GET /v1/pets/93?") // which may be scrolled
+	p.press(tab)
+	p.press(tab)
+	p.equal("shown(document.activeElement).includes('/v1/pets/94?')", true)
+
+	// A row that is pressed is there until it is released, although others come. A finger
+	// presses for half a second at most.
+	p.eval("$('[open] summary').click(); below.click()")
+	for _, device := range []string{"mouse", "finger"} {
+		before = pick(sent - 2)
+		at := map[string]any{"type": "mousePressed", "button": "left", "clickCount": 1, "x": 200, "y": before.(float64) + 9}
+		if device == "mouse" {
+			p.devtools("Input.dispatchMouseEvent", at)
+		} else {
+			p.eval("window.stopped = Date.now(); row.dispatchEvent(new PointerEvent('pointerdown', {bubbles: true}))")
+		}
+		count := sent
+		p.eval("window.readings = 0")
+		send(2)
+		p.equal("readings > 3", true)
+		p.equal(fmt.Sprintf("[shown(count), %s]", top), []any{fmt.Sprint(count), before})
+		p.eval("window.stopped = 0")
+		at["type"] = "mouseReleased"
+		if device == "mouse" {
+			p.devtools("Input.dispatchMouseEvent", at)
+			p.see("[open]", fmt.Sprintf("/v1/pets/%d?", count-2))
+			p.eval("row.click(); list.scrollTop = list.scrollHeight")
+		}
+		p.see("#count", fmt.Sprint(sent))
+	}
+
+	// The list has the last thousand requests. What is above a row that is open goes later.
+	pick(sent - 3)
+	p.eval("row.click()")
+	p.see("[open]", "Sent")
+	before = p.eval("return " + top)
+	send(1000)
+	seen := fmt.Sprint(sent - 1000)
+	p.see("#count", fmt.Sprint(sent), "#below", "1000 new below")
+	send(10)
+	p.see("#below", "1000 new below")
+	p.equal("rows().length", sent-10)
+	p.equal(top, before)
+	p.equal("$$('summary').some((one) => shown(one).includes(arguments[0]))", true, "/v1/pets/"+seen+"?")
+	p.eval("below.click()")
+	p.see("#count", fmt.Sprintf("1000 of %d", sent))
+	p.equal("$$('[open]').length", 0)
+	p.equal(isAtEnd, true)
+
+	// On a phone, what is below the list stays where it is.
 	p.send("POST /__admin/reset", "")
 	p.see("#start", empty)
-	send(1, 1)
-	p.see("#count", "1")
-	send(2, 3)
-	p.see("#count", "3")
-
-	// On a phone, the row that opens stays in sight, although the list becomes shorter.
 	p.resize(390, 800, "light")
-	p.eval("$$('summary')[0].click(); list.scrollTop = 0; scrollTo(0, 350); $$('summary')[1].click()")
-	p.equal("isOnTop($('[open] summary')) && shown($('[open] summary')).includes('/v1/pets/2?')", true)
-	p.eval("$('[open] summary').click()")
-	p.resize(1366, 768, "light")
-
-	p.eval("$('#clear').focus()")
-	for _, tt := range []struct {
-		key  string
-		want int
-	}{{tab, 3}, {up, 2}, {up, 1}, {up, 1}, {down, 2}, {end, 3}, {home, 1}, {end, 3}, {down, 3}, {up, 2}} {
-		p.press(tt.key)
-		p.equal("shown(document.activeElement).includes(arguments[0])", true, fmt.Sprintf("/v1/pets/%d?", tt.want))
-	}
-	// The ring of the focus is within the row, which would clip it.
-	p.equal("(({outlineStyle, outlineOffset}) => [outlineStyle, outlineOffset])(getComputedStyle(document.activeElement))",
-		[]string{"solid", "-2px"})
-	p.press(enter)
-	p.see("[open]", "/v1/pets/2?")
-	p.press(tab)
-	p.see("pre:focus", "GET /v1/pets/2?") // which may be scrolled
-	p.equal("$$('summary[tabindex=\"0\"]').length", 1)
-
-	// What is counted is what is there. A row that is being read stays where it is.
-	p.press(enter)
-	p.eval("$('[open] summary').click(); $('summary[tabindex=\"0\"]').focus()")
-	before = p.eval("return " + fmt.Sprintf(topOf, 2))
-	send(4, 1001)
-	p.see("#count", "the last 1000 of 1001")
-	p.equal("Math.abs("+fmt.Sprintf(topOf, 2)+" - arguments[0]) <= 1", true, before)
-	p.equal("$('summary[tabindex=\"0\"]').textContent.includes('/v1/pets/2?')", true) // as it was chosen
-	p.resize(390, 768, "light")
-	p.equal("list.offsetHeight < innerHeight", true) // or what is below it would be far away
-	p.resize(1366, 768, "light")
-	p.eval("document.activeElement.scrollIntoView({block: 'center'})")
-	send(1002, 1010)
-	p.see("#count", "the last 1000 of 1010")
-	p.equal("rows().length", 1002) // with those up to the one that is being read
-	p.equal("isOnTop(document.activeElement)", true)
-	p.eval("document.activeElement.blur()")
-	p.equal("rows().length", 1000) // as the journal has dropped it
+	height := p.eval("return document.documentElement.scrollHeight")
+	sent = 0
+	send(30)
+	p.see("#count", "30")
+	p.equal("document.documentElement.scrollHeight", height)
+	p.eval("$$('summary').at(-1).click()")
+	p.equal("isOnTop($('[open] summary'))", true)
 }
 
 // The filter finds the requests that show all its words or have them in a body, and
@@ -572,7 +576,7 @@ func testList(p *page) {
 func testFilter(p *page) {
 	p.send("POST /v1/pets?x=1", `{"x":"`+strings.Repeat("x", 300)+`body",`+rex[1:], "User-Agent: shop/2.1")
 	p.send("GET /v1/pets?limit=404&post", "", "X-Id: hidden")
-	p.send("GET /v1/pets/7", "", "User-Agent: Mozilla/5.0 Chrome/156.0.0.0 Safari/537.36 Edg/156.0.0.0")
+	p.send("GET /v1/pets/7", "", "User-Agent: Mozilla/5.0 Edg/156.0.0.0")
 	p.send("GET /v1/pets", "", "Prefer: code=rst")
 	p.equal("shown(count)", "4")
 	for _, tt := range []struct{ filter, want string }{
@@ -592,32 +596,27 @@ func testFilter(p *page) {
 		p.equal("shown(count)", map[bool]string{true: "4: 1 found", false: "4: 0 found"}[tt.want != ""])
 		p.see("#noneFound", map[bool]string{true: "", false: "No request has all these words."}[tt.want != ""])
 	}
-	p.equal("heard.textContent", "1 found")
-	p.eval("$('#clear').focus()")
-	p.press(tab)
+	p.see("#heard", "1 found")
 	p.send("GET /v1/pets", "")
 	p.send("GET /v1/pets", "", "Prefer: code=rst")
 	p.see("#count", "6: 2 found")
-	p.press(down) // not to a row that is hidden
-	p.equal("document.activeElement === $$('summary').at(-1)", true)
 	p.fill("filter", "")
 	p.equal("rows().length + shown(count)", "66")
 	p.send("GET /v1/pets?"+strings.Repeat("x", 300)+"end", "")
 	p.fill("filter", "xend") // of which the row shows the beginning
 	p.see("#count", "7: 1 found")
 
-	// The list does not move if the filter hides a row that is being read.
-	p.fill("filter", "waiting")
-	for range 29 {
-		p.start("GET /v1/pets", "", "Prefer: delay=30")
+	// A row that is open is in sight again when the filter is gone.
+	p.fill("filter", "")
+	p.eval("$('summary').click()")
+	for range 30 {
+		p.send("GET /v1/pets?n", "")
 	}
-	p.see("#count", "7 and 29 waiting: 29 found")
-	p.start("GET /v1/pets", "", "Prefer: delay=30")
-	p.see("#count", "7 and 30 waiting: 30 found")
-	p.eval("$$('summary').at(-1).click()")
-	p.leave()
-	p.see("#count", "8 and 29 waiting: 29 found")
-	p.equal("Math.abs(list.scrollTop) < 2 && list.scrollHeight > list.clientHeight", true)
+	p.see("#count", "37")
+	p.fill("filter", "limit")
+	p.see("#count", "37: 1 found", "#below", "")
+	p.fill("filter", "")
+	p.equal("isOnTop($('[open] summary'))", true)
 }
 
 // The page is a client: what it sends is recorded, and gets faults.
@@ -631,8 +630,8 @@ func testSend(p *page) {
 	})
 	p.see("#petRows", "2 Rex 1 Rex", "#start", "The pet is there twice.", "#story", "", "#headline", "503", ".client", "petstore's page")
 	p.equal("JSON.parse(arguments[0]).matched", 0, p.send("GET /__admin/fault", ""))
-	p.equal("document.activeElement === $$('summary').at(-1)", true)
-	p.equal("heard.textContent.endsWith('Request 2 adds it again: pets 1 and 2')", true)
+	p.equal("document.activeElement.id", "scope")
+	p.equal("/Request 2: 201, adds it again: pets 1 and 2, repeated after .* s/.test(shown(heard))", true)
 
 	// Each press adds another pet, also after the page was loaded anew. What is lost, a
 	// browser does not repeat by itself.
@@ -644,7 +643,7 @@ func testSend(p *page) {
 		p.command("/refresh", struct{}{})
 		p.see("#count", count)
 	}
-	p.equal("$$('#petRows td:nth-child(2)').map(shown).sort()", []string{"Rex", "Rex", "Rex 2", "Rex 3"})
+	p.equal("$$('#petRows td:nth-child(2)').map(shown).sort()", []string{"Rex", "Rex", "Rex 3", "Rex 4"})
 	p.send("DELETE /__admin/fault", "")
 
 	// Requests that wait do not take all connections of the browser.
@@ -653,9 +652,9 @@ func testSend(p *page) {
 	for range 9 {
 		p.eval("addPet.click()")
 	}
-	p.see("#headline", "1 request held")
+	p.see("#sign h2", "1 request held")
 	p.eval("story.click(); field.focus()") // from where the story does not take it
-	p.equal("[story.disabled, addPet.ariaBusy, document.activeElement.id]", []any{false, "true", "field"})
+	p.equal("[story.ariaBusy, addPet.ariaBusy, document.activeElement.id]", []any{"false", "true", "field"})
 	p.click("End and release")
 	p.see("#headline", usual)
 	p.equal("addPet.ariaBusy", "false")
@@ -663,7 +662,7 @@ func testSend(p *page) {
 	// An app in the same browser is not the page.
 	agent := "User-Agent: " + p.eval("return navigator.userAgent").(string)
 	p.send("PUT /v1/pets", "", agent, "Origin: http://a.test")
-	p.equal("/^Chrome \\d+$/.test(shown($$('.client').at(-1)))", true)
+	p.equal("shown($$('.client').at(-1))", "http://a.test")
 }
 
 // The page says when the list began anew, and shows what is there then.
@@ -678,17 +677,15 @@ func testAnew(p *page) {
 	p.equal("rows().length", 2)
 	p.eval("window.answer = true")
 	p.click("Clear")
-	p.see("#start", empty, "#headline", "503", "#petRows", "1 Rex", "#list", "")
+	p.see("#start", empty, "#headline", "503", "#petRows", "1 Rex", "#rows", "")
 	p.equal("`Cleared or restarted at ${JSON.parse(arguments[0]).meta.since.slice(11, 19)} UTC` === shown(notice)",
 		true, p.send("GET /__admin/requests", ""))
-	p.eval("window.said = []; new MutationObserver(() => said.push(Date.now())).observe(heard, {childList: true})")
 	p.click("Reset all")
-	p.see("#start", empty, "#headline", usual, "#noPets", "None", "#petTable", "")
-	p.equal("heard.textContent", usual) // after there was time to say that all was cleared
-	p.equal("said.length > 1 && said.at(-1) - said.at(-2) > 1000", true)
+	p.see("#start", empty, "#headline", usual, "#petCount", "None", "table", "")
+	p.see("#heard", "Cleared or restarted at", "#heard", usual)
 	p.eval("notice.textContent = ''; window.answer = false")
 	p.click("Clear") // which asks only if there is something
-	p.see("#notice", "Cleared or restarted at", "#noPets", "None")
+	p.see("#notice", "Cleared or restarted at", "#petCount", "None")
 	p.eval("window.answer = true")
 
 	// After a reset, there may be more requests than before. The last pets are there,
@@ -712,7 +709,7 @@ func testAnew(p *page) {
 	p.start("GET /v1/pets", "", "Prefer: delay=30")
 	p.equal("shown(count)", "1 waiting")
 	p.send("POST /__admin/reset", "")
-	p.see("#start", empty, "#count", "", "#list", "")
+	p.see("#start", empty, "#count", "", "#rows", "")
 }
 
 // The page says that petstore does not answer, and goes on when it does.
@@ -733,13 +730,12 @@ func testTrouble(p *page) {
 	p.send("PUT /__admin/fault?code=503&operation=createPet", "")
 	p.see("#headline", "503")
 	p.resize(390, 768, "light")
-	p.click("GET 404")
+	p.click("404 GET")
 	p.eval("window.top404 = () => $('summary').getBoundingClientRect().top; window.before = top404(); window.isHasty = true")
 	exec.Command("kill", "-STOP", fmt.Sprint(p.service.Process.Pid)).Run()
 	p.see("#sign.trouble #headline", "Petstore does not answer",
 		"#sentence", "Last known: 503 for every createPet request.", "#sentence", "This page goes on asking.",
-		"#query", "code=503&operation=createPet", "#list", "404", "#end", "")
-	p.equal("heard.textContent.includes('Petstore does not answer')", true)
+		"#list", "404", "#end", "", "#heard", "Petstore does not answer")
 	p.equal("Math.abs(top404() - before) <= 1", true) // although the sign has more lines
 	p.resize(1366, 768, "light")
 	p.service.Process.Kill()
@@ -758,7 +754,6 @@ func testTrouble(p *page) {
 		{"/__admin/fault", `{"code":"503`, "This page cannot show what petstore answers"},
 		{"/__admin/requests", `{"meta":{"total":9,"since":"x"}}`, "This page cannot show what petstore answers"},
 		{"/__admin/pets", `[{"id":1}]`, "This page cannot show what petstore answers"},
-		{"/openapi.json", `{}`, "This page cannot show what petstore answers"},
 	} {
 		p.eval("window.fake = arguments", tt.path, tt.answer)
 		p.send("POST /__admin/reset", "["+rex+"]")
@@ -773,15 +768,6 @@ func testTrouble(p *page) {
 	p.see("#notice", "Unexpected token")
 	p.eval("window.fake = undefined")
 	p.see("#headline", usual)
-	p.eval("window.journal = arguments[0]", `{"requests":[
-		{"arrived":1,"ended":1,"time":"2030-01-01T00:00:00.000Z","method":"GET","url":5,"headers":{},"body":"","seconds":0,"status":200},
-		{"arrived":2,"ended":2,"time":"2030-01-01T00:00:01.000Z","method":"GET","url":"/a","headers":{},"body":"","fault":{"code":"new"},
-			"seconds":0,"status":200}
-		],"waiting":[],"meta":{"total":2,"since":"x"}}`)
-	p.see("#list", "Request 1 cannot be shown", "#list", "200 /a new")
-	p.eval("window.journal = undefined")
-	p.see("#list", "/v1/pets/2")
-
 	// Something else may answer, also at first.
 	p.open("?broken")
 	p.see("#sign.trouble #headline", "This page cannot show what petstore answers")
@@ -789,13 +775,13 @@ func testTrouble(p *page) {
 
 	// Until something is known, the page says that it loads.
 	p.open("?late")
-	p.see("#loading", "Loading", "#desk", "")
+	p.see("#headline", "Loading", "#end", "")
 
 	// What the next request gets does not wait for the pets.
 	p.send("PUT /__admin/fault?code=503", "")
 	p.send("GET /v1/pets", "")
 	p.open("?slow")
-	p.see("#sign.active #headline", "503", "#list", "503", "#petTable", "", "#noPets", "")
+	p.see("#sign.active #headline", "503", "#list", "503", "table", "", "#petCount", "")
 
 	// A slow line is no trouble.
 	p.send("POST /v1/pets", rex, "Prefer: code=ok")
@@ -833,11 +819,9 @@ func testLooks(p *page) {
 		p.equal("$$('button, select, input, summary').filter((one) => shown(one) && one.offsetHeight < 24).length", 0)
 	}
 
-	// On a phone, Tab leads downwards. At 400 % zoom, there is room for a whole row.
+	// The controls come first. At 400 % zoom, there is room for a whole row.
+	p.equal("Boolean(controls.compareDocumentPosition(list) & Node.DOCUMENT_POSITION_FOLLOWING)", true)
 	p.resize(390, 768, "light")
-	p.equal("$$('a, button, input, select, [tabindex=\"0\"]').filter((one) => one.checkVisibility()).every((one, i, all) => i === 0 ||"+
-		" one.getBoundingClientRect().bottom > all[i - 1].getBoundingClientRect().top)", true)
-	p.equal("Math.max(...$$('.what > .mono').map((one) => one.offsetHeight)) > 30", true) // a long URL has two lines
 	p.eval("scrollTo(0, 9999)")
 	p.equal("isOnTop(sign)", true) // as the faults are below the requests
 	p.send("PUT /__admin/fault?code="+strings.Repeat("503,429,", 30)+"500", "")
@@ -846,8 +830,7 @@ func testLooks(p *page) {
 	p.send("PUT /__admin/fault?code=429", "")
 	p.see("#headline", "429", "#query", "code=429")
 	p.resize(320, 192, "light")
-	p.eval("window.row = $('.verdict.bad + .verdict').closest('summary'); row.scrollIntoView({block: 'center'})")
-	p.see(".verdict.bad + .verdict", "again, ")
+	p.eval("window.row = $$('summary').find((one) => shown(one).includes('adds it again')); row.scrollIntoView({block: 'center'})")
 	p.equal("isOnTop(row)", true)
 	p.equal("row.getBoundingClientRect().top >= 0 && row.getBoundingClientRect().bottom <= innerHeight", true)
 	p.eval("row.click()")
@@ -873,8 +856,7 @@ func testLooks(p *page) {
 		map[string]any{"features": []map[string]string{{"name": "forced-colors", "value": "active"}}})
 	p.eval("$$('summary')[2].click()")
 	p.see("#sign.active #headline", "503", "[open]", "Answer")
-	p.equal("[$('[open]'), $('#sign.active')].map((one) => getComputedStyle(one)).every((style) =>"+
-		" parseFloat(style.borderLeftWidth) + parseFloat(style.borderTopWidth) >= 2)", true)
+	p.equal("[$('[open]'), $('#sign.active')].map((one) => getComputedStyle(one).outlineWidth)", []string{"2px", "2px"})
 	p.eval("$$('summary')[2].click()")
 
 	file := os.Getenv("PETSTORE_AXE")
@@ -915,7 +897,7 @@ func testPicture(p *page) {
 		p.send("POST /v1/pets", body, "User-Agent: shop/2.1")
 		p.eval("return new Promise((resolve) => realTimeout(resolve, 400))")
 	}
-	p.click("POST no answer")
+	p.click("no answer POST")
 	p.see("#headline", "429", "#petRows", "3 Rex 2 Rex 1 Bella", ".detail", "Answer, not sent")
 	shot := p.devtools("Page.captureScreenshot", map[string]any{}).(map[string]any)
 	picture, err := base64.StdEncoding.DecodeString(shot["data"].(string))
@@ -950,12 +932,10 @@ const helpers = `
 		: shown(pairs[i - 1]) || !isThere(pairs[i - 1])));
 	window.find = (text) => $$("button").find((one) => shown(one).startsWith(text)) ??
 		$$("summary").find((one) => shown(one).includes(text));
-	window.rows = () => $$("summary").map((row) =>
-		[...row.querySelectorAll(":scope > .mono, .chip, .what > :not(.body, .warn:not(.verdict))")].slice(1).map(shown)
-			.join("|").replace(/at once|after \d+\.\d\d s/, "after N s"));
-	window.eachRow = (look) => $$("summary").map((row) => {
-		row.click();
-		return look();
+	window.rows = () => $$("summary").map((row) => {
+		const texts = [...row.querySelectorAll(":scope > .mono, .chip, .what > :not(.body, .warn:not(.verdict))")].map(shown);
+		const [, outcome, method, ...others] = texts;
+		return [method, outcome, ...others].join("|").replace(/at once|after \d+\.\d\d s/, "after N s");
 	});
 	window.isOnTop = (element) => {
 		const {left, top, width, height} = element.getBoundingClientRect();
@@ -978,7 +958,10 @@ const helpers = `
 	AbortSignal.timeout = (limit) =>
 		Object.assign(realLimit.call(AbortSignal, window.isHasty ? limit / 10 : limit), {limit});
 	const situation = location.search;
+	const realNow = Date.now;
+	Date.now = () => window.stopped || realNow();
 	window.fetch = async (path, init) => {
+		window.readings++;
 		if (situation === "?broken" && path === "/openapi.json") {
 			return new Response("<html>");
 		}
@@ -1004,6 +987,9 @@ const helpers = `
 	};
 	if (situation.startsWith("?forbidden")) {
 		Object.defineProperty(window, "sessionStorage", {get() { throw new DOMException("", "SecurityError"); }});
+	}
+	if (situation === "?prerender") {
+		Object.defineProperty(document, "prerendering", {value: true, writable: true});
 	}
 	if (situation === "?old") {
 		CSS.supports = () => false;
