@@ -301,15 +301,15 @@ type area int
 const (
 	ofAnybody area = iota // needs no key
 	ofClient              // under /v1: needs the key, is recorded, and gets faults
-	ofTest                // under /__admin: needs the key, and unknown parameters are refused
+	ofTest                // under /__admin, or where that is misplaced: needs the key, and unknown parameters are refused
 	ofStray               // of a client with a wrong base URL: needs no key, and is recorded
 )
 
 // misplacedAdmin is where a test with the base URL of clients looks for /__admin.
 const misplacedAdmin = "/v1/__admin"
 
-// areaOf returns the area of a request. Outside of /v1, a request that no operation is for
-// is a stray if it has an Authorization. Browsers send such requests without one.
+// areaOf returns the area of a request. Elsewhere, a request that no operation is for is a
+// stray if it has an Authorization. Browsers send such requests without one.
 func areaOf(r *http.Request, rt *route) area {
 	switch p := r.URL.Path; {
 	case isUnder(p, "/__admin"), isUnder(p, misplacedAdmin):
@@ -585,8 +585,7 @@ func (x *exchange) sendPiece(piece []byte) {
 	http.NewResponseController(x.w).Flush()
 }
 
-// log logs a recorded request, or one that may change the service through /__admin, on
-// one line.
+// log logs a recorded request, or a test's that may change something, on one line.
 func (x *exchange) log() {
 	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return // as by default, without the work below

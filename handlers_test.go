@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -104,6 +105,7 @@ func TestListPets(t *testing.T) {
 		{"status=sold", numbers(10, 150, 10), ""},
 		{"status=sold&limit=4&after=100", numbers(110, 140, 10), "limit=4&status=sold&after=140"},
 		{"status=available&limit=1", numbers(1, 1, 1), "limit=1&status=available&after=1"},
+		{"status=available&limit=1&after=148", numbers(149, 149, 1), ""},
 		{"limit=%32&Limit=9&x=y", numbers(1, 2, 1), "limit=2&after=2"},
 	} {
 		t.Run(tt.query, func(t *testing.T) {
@@ -480,6 +482,7 @@ func TestRefused(t *testing.T) {
 
 		{reset, " ", `the seed is empty; it must be a JSON array in UTF-8, such as [{"name":"Rex","categoryId":7}]`},
 		{reset, "\xff\xfe[\x00]\x00", "the seed is not JSON: "},
+		{reset, "\xef\xbb\xbf[", "the seed is not JSON: unexpected end of JSON input, at byte 1;"}, // after the mark
 		{reset, "[5]", "pet 1: the pet is 5; it must be a JSON object"},
 		{reset, array(newIda, `{"id":1}`), "pet 2: name is missing;"},
 		{reset, array(newIda, `{"name":"a","categoryId":1,"stauts":"sold"}`), "pet 2: a pet has no member 'stauts'"},
@@ -891,6 +894,13 @@ func TestPieces(t *testing.T) {
 	s.waitWaiting(t, "HEAD /v1/pets listPets")
 	s.reset(t, "")
 	equal(t, "the status of HEAD", head.wait().status, 0)
+
+	// What does not wait is answered, even if the client has closed its sending half.
+	gone, leave := context.WithCancel(context.Background())
+	leave()
+	w := httptest.NewRecorder()
+	s.service.ServeHTTP(w, newRequest("GET", "/v1/pets", "").WithContext(gone))
+	equal(t, "the status without a wait", w.Code, 200)
 }
 
 // pieceRecorder records what is sent at once.
@@ -1183,11 +1193,17 @@ func TestWaiting(t *testing.T) {
 
 	// DELETE keeps the list, which is in the order of arrival.
 	want := []string{"POST /v1/pets?x createPet"}
+	var held []pending
 	for n := range 5 {
-		s.send(t, fmt.Sprint("GET /v1/pets?n=", n), "", "Prefer: delay=30")
+		held = append(held, s.send(t, fmt.Sprint("GET /v1/pets?n=", n), "", "Prefer: delay=30"))
 		want = append(want, fmt.Sprintf("GET /v1/pets?n=%d listPets", n))
 		s.waitWaiting(t, want...)
 	}
+	_, read, _ := s.service.current.Load().journal.read(0)
+	held[1].leave()
+	want = slices.Delete(want, 2, 3)
+	s.waitWaiting(t, want...)
+	equal(t, "the outcome of a request that waited when it was read", read[3].outcome, nil)
 	s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
 	s.waitWaiting(t, want...)
 }
@@ -1234,6 +1250,8 @@ func TestJournalFormat(t *testing.T) {
 		`"Prefer":"delay=30","User-Agent":"a"},"body":"","fault":{"delay":"30"},"seconds":}
 ],"meta":{"total":2,"since":}}
 `)
+	zeros, err := json.Marshal(timestamp{time.Unix(0, 0)})
+	equal(t, "a time and its error", fmt.Sprint(string(zeros), err), `"1970-01-01T00:00:00.000Z"<nil>`)
 	for _, e := range s.journal(t, 2) {
 		if e.Time.Before(begin.Truncate(time.Millisecond)) || e.Time.After(time.Now()) {
 			t.Errorf("got the time %v, want one since %v", e.Time, begin)
@@ -1444,7 +1462,10 @@ func TestJournalWaits(t *testing.T) {
 			s.do(t, "GET /v1/pets", "")
 			held.leave()
 		}, `"meta":{"total":2,`},
-		{"total=9", func(t *testing.T, s *server, _ pending) { s.reset(t, "") }, `"meta":`},
+		{"total=9", func(t *testing.T, s *server, _ pending) {
+			s.do(t, "GET /v1/pets?old", "")
+			s.reset(t, "") // after which the reader still gets the journal from before
+		}, "/v1/pets?old"},
 		{"waiting=0", func(t *testing.T, s *server, _ pending) {
 			s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
 		}, `"meta":{"total":0,`},
@@ -1469,12 +1490,18 @@ func TestJournalWaits(t *testing.T) {
 	c.write(newIda)
 	contains(t, "the journal", reader.wait().body, `"meta":{"total":1,`)
 
-	several := start(t)
-	first, second := several.watch(t, "total=1"), several.watch(t, "total=2")
-	several.do(t, "GET /v1/pets", "")
-	contains(t, "the journal of the first reader", first.wait().body, `"meta":{"total":1,`)
-	several.do(t, "GET /v1/pets", "")
-	contains(t, "the journal of the second reader", second.wait().body, `"meta":{"total":2,`)
+	// What happens ends the waits of all readers.
+	for _, request := range []string{"GET /v1/pets", "DELETE /__admin/requests", "POST /__admin/reset"} {
+		s := start(t)
+		var readers []pending
+		for range 4 {
+			readers = append(readers, s.watch(t, "total=1"))
+		}
+		s.do(t, request, "")
+		for _, reader := range readers {
+			equal(t, "the status for a reader", reader.wait().status, 200)
+		}
+	}
 
 	const most = 300 * time.Millisecond // longer than a request takes, which must not begin it anew
 	s := startWith(t, func(s *service) { s.durations.journal = most })
@@ -1524,9 +1551,10 @@ func (l watchedLock) Unlock() {
 // The journal keeps the last 1,000 requests that have ended, and all that wait.
 func TestJournalBounds(t *testing.T) {
 	s := start(t)
-	s.send(t, "GET /v1/pets?first", "", "Prefer: delay=30")
-	s.waitWaiting(t, "GET /v1/pets?first listPets")
 	for range 2 { // also after a clear
+		s.do(t, "DELETE /__admin/requests", "")
+		slow := s.send(t, "GET /v1/pets?slow", "", "Prefer: delay=30")
+		s.waitWaiting(t, "GET /v1/pets?slow listPets")
 		for range 1003 {
 			call(s.service, "GET", "/v1/pets", "")
 		}
@@ -1535,7 +1563,12 @@ func TestJournalBounds(t *testing.T) {
 		equal(t, "the number of entries", len(entries), 1000)
 		equal(t, "the first entry", entries[0].Ended, 4)
 		equal(t, "the number of requests that wait", len(waiting), 1)
-		s.do(t, "DELETE /__admin/requests", "")
+		slow.leave()
+		s.waitWaiting(t)
+		entries, _, _ = s.readJournal(t, "")
+		equal(t, "the number of entries", len(entries), 1000)
+		equal(t, "the first entry, which has ended last", entries[0].Ended, 1004)
+		equal(t, "the second entry", entries[1].Ended, 5)
 	}
 }
 
@@ -1574,6 +1607,13 @@ func TestLog(t *testing.T) {
 		pattern := strings.Replace(want[i], " agent=", ` client=127\.0\.0\.1:\d+ agent=`, 1)
 		matches(t, "the log", line, `^time=\S+ level=INFO `+pattern+"$")
 	}
+
+	// The line is there before the end of the answer.
+	var text strings.Builder
+	service := start(t).service
+	service.log = slog.New(slog.NewTextHandler(&text, nil))
+	call(service, "GET", "/v1/pets", "")
+	contains(t, "the log", text.String(), "msg=request")
 }
 
 // Seeds and resets.
@@ -1656,6 +1696,15 @@ func TestInFlightAtReset(t *testing.T) {
 	put.write("0\n\n")
 	put.read().want(t, 200, `{"code":"404","matched":0,"applied":0}`)
 	s.wantFault(t, `{"code":"404","matched":0,"applied":0}`)
+
+	// Whoever is released by a reset finds the new state.
+	old := s.service.current.Load()
+	found := make(chan *world, 1)
+	context.AfterFunc(old.ctx, func() { found <- s.service.current.Load() })
+	s.reset(t, array(manyPets(10_000)...))
+	if <-found == old {
+		t.Error("the state before a reset ended before there was a new one")
+	}
 
 	reset := s.startRequest(t, "POST /__admin/reset")
 	s.reset(t, "")
