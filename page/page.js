@@ -8,6 +8,7 @@ const longLimit = 60_000; // milliseconds for the journal and the pets, which ma
 const quietTime = 3000; // milliseconds before something else is read aloud
 const maxPets = 100; // as on a page of listPets
 const maxRows = 1000; // that are kept, as the journal keeps so many requests that have ended
+const maxDrawn = 200; // rows that are drawn at once, or the page would not answer meanwhile
 const maxText = 4000; // bytes of a body and of an answer that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
 const lateness = 100; // milliseconds within which petstore usually notices that a client has left
@@ -37,6 +38,7 @@ try {
 let description; // openapi.json
 let meta = { since: "", total: 0 }; // of the journal that has been read
 const rows = new Map(); // of requests, by their number, in the order of their arrival
+const undrawn = new Set(); // rows of which something is to be drawn
 let pets = { count: 0, lastID: 0 }; // that have been read
 
 // Requests of the page for itself. The service does not record them, and applies
@@ -88,11 +90,12 @@ async function readNews() {
     await beginAnew(journal.meta.since);
     return false;
   }
-  drawRequests(journal);
+  takeRequests(journal);
+  drawRows();
   meta = journal.meta;
   filter();
   drawSign(fault);
-  return readPets();
+  return (await readPets()) && undrawn.size === 0;
 }
 
 // beginAnew forgets what has been read, at the start, and after a reset, a restart or a clear.
@@ -106,6 +109,7 @@ async function beginAnew(since) {
   }
   meta = { since, total: 0 };
   rows.clear();
+  undrawn.clear();
   seen = 0;
   pets = { count: 0, lastID: 0 };
   page.rows.replaceChildren();
@@ -187,7 +191,6 @@ function readAloud() {
 function tell(text, place = page.notice) {
   if (text) {
     place.textContent = text;
-    place.title = text;
     unheard.notice = text;
   }
 }
@@ -352,8 +355,8 @@ function patienceOf({ status, answerHeaders }, sentAt) {
 // verdictOf says what a request has added, if anything.
 function verdictOf({ request: { pet }, facts: { pets } }) {
   const ids = pets.length > 4 ? [...pets.slice(0, 3), `${pets.length - 3} more`] : pets;
-  const list = new Intl.ListFormat("en").format(ids.map(String));
-  return pet && (pets.length > 1 ? `adds it again: pets ${list}` : `adds pet ${pet}`);
+  const list = () => new Intl.ListFormat("en").format(ids.map(String));
+  return pet && (pets.length > 1 ? `adds it again: pets ${list()}` : `adds pet ${pet}`);
 }
 
 // repetitionOf says how soon a request is the same as one that has failed, if it is.
@@ -559,19 +562,20 @@ function look() {
   page.below.disabled = below === 0;
 }
 
-// drawRequests draws what is new of requests, and what follows from it for later equal ones.
-function drawRequests({ requests, waiting }) {
+// takeRequests notes what is new of requests, and what follows from it for later equal ones.
+function takeRequests({ requests, waiting }) {
   follows = (follows || isAtEnd()) && !isRead();
-  const known = ({ body, fault }) => JSON.stringify([body, fault]);
+  const known = ({ body, fault } = {}) => JSON.stringify([body, fault]);
   const changed = new Set();
   for (const request of [...requests, ...waiting].sort((a, b) => a.arrived - b.arrived)) {
     const row = rows.get(request.arrived) ?? addRow(request);
-    if (row.line && isWaiting(request) && known(request) === known(row.request)) {
-      row.firstChild.lastChild.textContent = inSeconds(request.seconds);
-    } else {
-      row.request = request;
+    const isKnown = isWaiting(request) && known(request) === known(row.request);
+    row.request = request;
+    if (!isKnown) {
       row.line = lineOf(request);
       changed.add(row);
+    } else if (!undrawn.has(row)) {
+      row.firstChild.lastChild.textContent = inSeconds(request.seconds);
     }
   }
   for (const equals of Map.groupBy(rows.values(), (row) => row.line ?? row).values()) {
@@ -580,11 +584,19 @@ function drawRequests({ requests, waiting }) {
       const old = JSON.stringify(row.facts);
       row.facts = compare(row.request, equals);
       if (changed.has(row) || JSON.stringify(row.facts) !== old) {
-        drawRow(row);
+        undrawn.add(row);
       }
     }
   }
   removeRows(waiting);
+}
+
+// drawRows draws what is new of rows.
+function drawRows() {
+  for (const row of [...undrawn].slice(0, maxDrawn)) {
+    drawRow(row);
+    undrawn.delete(row);
+  }
   page.start.hidden = ![...rows.values()].every(({ request }) => isOfPage(request.headers) && isPreferred(request));
 }
 
@@ -612,6 +624,7 @@ function removeRows(waiting) {
     const isSurplus = i < surplus && (follows || arrived > seen);
     if (isWaiting(row.request) ? !numbers.has(arrived) : isSurplus) {
       rows.delete(arrived);
+      undrawn.delete(row);
       row.remove();
     }
   });
