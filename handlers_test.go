@@ -1610,9 +1610,8 @@ func TestLog(t *testing.T) {
 
 	// The line is there before the end of the answer.
 	var text strings.Builder
-	service := start(t).service
-	service.log = slog.New(slog.NewTextHandler(&text, nil))
-	call(service, "GET", "/v1/pets", "")
+	logged := startWith(t, func(s *service) { s.log = slog.New(slog.NewTextHandler(&text, nil)) })
+	call(logged.service, "GET", "/v1/pets", "")
 	contains(t, "the log", text.String(), "msg=request")
 }
 
