@@ -104,6 +104,7 @@ async function beginAnew(since) {
     description = await call("GET", "/openapi.json");
     drawChoices();
   }
+  unheard = {};
   if (meta.since) {
     tell(`Cleared or restarted at ${since.slice(11, 19)} UTC`);
   }
@@ -689,7 +690,8 @@ function showDetail(row) {
   const { arrived, time, method, url, headers, body, seconds, status, fault, error, answer, answerHeaders } = request;
   const isDone = method !== "HEAD" && !hasLeft(request); // or less was done than is meant
   const meaning = isFailure(fault) && isDone && meaningOf(fault);
-  const facts = make("small", {}, `Request ${arrived}, ${time}, ${seconds.toFixed(3)} s`);
+  const duration = isWaiting(request) ? "" : `, ${seconds.toFixed(3)} s`; // as what is drawn stays
+  const facts = make("small", {}, `Request ${arrived}, ${time}${duration}`);
   const beginning = `the first ${maxText} bytes`;
   const title = ["Sent", isUnread(request) ? "without its body" : isCut(body, headers) && beginning];
   const answerTitle = [
