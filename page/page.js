@@ -7,7 +7,7 @@ const timeLimit = 5000; // milliseconds for a request of the page for itself
 const longLimit = 60_000; // milliseconds for the journal and the pets, which may be large, on a slow line
 const quietTime = 3000; // milliseconds before something else is read aloud
 const maxPets = 100; // as on a page of listPets
-const maxRows = 1000; // that are kept, as the journal keeps so many requests that have ended
+const maxRequests = 1000; // that have ended, which the journal keeps
 const maxDrawn = 200; // rows that are drawn at once, or the page would not answer meanwhile
 const maxText = 4000; // bytes of a body and of an answer that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
@@ -564,7 +564,8 @@ function look() {
 }
 
 // takeRequests notes what is new of requests, and what follows from it for later equal ones.
-function takeRequests({ requests, waiting }) {
+function takeRequests(journal) {
+  const { requests, waiting } = journal;
   follows = (follows || isAtEnd()) && !isRead();
   const known = ({ body, fault } = {}) => JSON.stringify([body, fault]);
   const changed = new Set();
@@ -589,7 +590,7 @@ function takeRequests({ requests, waiting }) {
       }
     }
   }
-  removeRows(waiting);
+  removeRows(journal);
 }
 
 // drawRows draws what is new of rows.
@@ -615,20 +616,19 @@ function addRow(request) {
   return row;
 }
 
-// removeRows removes the rows of requests that wait no more and were not recorded, and those
-// that are too many. What is above a row does not change unless the list follows its end:
-// else, those go that nobody has seen.
-function removeRows(waiting) {
+// removeRows removes the rows of requests that the journal does not have any more. But what is
+// above a row does not change unless the list follows its end: else, what has been seen stays.
+function removeRows({ waiting, meta: { total } }) {
   const numbers = new Set(waiting.map(({ arrived }) => arrived));
-  const surplus = rows.size - maxRows;
-  [...rows].forEach(([arrived, row], i) => {
-    const isSurplus = i < surplus && (follows || arrived > seen);
-    if (isWaiting(row.request) ? !numbers.has(arrived) : isSurplus) {
+  for (const [arrived, row] of rows) {
+    const { request } = row;
+    const isDropped = request.ended <= total - maxRequests && (follows || arrived > seen);
+    if (isDropped || (isWaiting(request) && !numbers.has(arrived))) {
       rows.delete(arrived);
       undrawn.delete(row);
       row.remove();
     }
-  });
+  }
 }
 
 // drawRow draws what a request was, what has become of it, and what it changed.
@@ -780,7 +780,7 @@ page.another.addEventListener("submit", (event) => {
 page.keyForm.addEventListener("submit", (event) => {
   event.preventDefault();
   storage.apiKey = page.keyField.value.replace(/[^!-~]/g, ""); // no key has a space
-  showDesk(true);
+  showDesk(storage.apiKey !== "");
   press(event.submitter, read);
 });
 

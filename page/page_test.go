@@ -542,6 +542,9 @@ func testList(p *page) {
 	}
 
 	// The list has the last thousand requests. What is above a row that is open goes later.
+	p.start("GET /v1/pets?slow", "", "Prefer: delay=30")
+	leave := p.leave
+	p.see("#count", "1 waiting")
 	pick(sent - 3)
 	p.eval("row.click()")
 	p.see("[open]", "Sent")
@@ -551,13 +554,15 @@ func testList(p *page) {
 	p.see("#count", fmt.Sprint(sent), "#below", "1000 new below")
 	send(10)
 	p.see("#below", "1000 new below")
-	p.equal("rows().length", sent-10)
+	p.equal("rows().length", sent-9)
 	p.equal(top, before)
 	p.equal("$$('summary').some((one) => shown(one).includes(arguments[0]))", true, "/v1/pets/"+seen+"?")
 	p.eval("below.click()")
-	p.see("#count", fmt.Sprintf("1000 of %d", sent))
+	p.see("#count", fmt.Sprintf("1000 of %d and 1 waiting", sent))
 	p.equal("$$('[open]').length", 0)
 	p.equal(isAtEnd, true)
+	leave()
+	p.see("#count", fmt.Sprintf("1000 of %d", sent+1), "#rows", "client left GET /v1/pets?slow") // as it ended last
 
 	// On a phone, what is below the list stays where it is.
 	p.send("POST /__admin/reset", "")
