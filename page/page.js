@@ -523,7 +523,7 @@ function drawSign(fault) {
 // showSign also has the sign read aloud, but not each time that a number in it changes.
 function showSign(className, held, headline, sentence, query = "") {
   const isNews = page.headline.textContent !== headline || page.query.textContent !== query;
-  if (isNews || Boolean(held) !== Boolean(page.held.textContent)) {
+  if (unheard.sign || isNews || Boolean(held) !== Boolean(page.held.textContent)) {
     unheard.sign = `${held}${headline} ${sentence}`;
   }
   page.sign.className = className;
@@ -744,6 +744,7 @@ function filter() {
   ];
   const found = shown.length < rows.size ? `: ${shown.length} found` : "";
   setText(page.count, counts.filter(Boolean).join(" and ") + found);
+  unheard.found &&= `${shown.length} found`;
   page.noneFound.hidden = rows.size === 0 || shown.length > 0;
   if (follows) {
     page.list.scrollTop = page.list.scrollHeight;
@@ -785,8 +786,8 @@ page.keyForm.addEventListener("submit", (event) => {
 });
 
 page.filter.addEventListener("input", () => {
+  unheard.found = page.filter.value; // until they are counted
   filter();
-  unheard.found = page.filter.value && `${shownRows().length} found`;
   if (!page.filter.value) {
     page.rows.querySelector("[open]")?.scrollIntoView({ block: "nearest" });
   }

@@ -321,6 +321,7 @@ func testVerdicts(p *page) {
 		p.send("GET /v1/pets?limit=1", "", "Prefer: code="+code)
 	}
 	p.equal("rows().map((row) => row.includes('repeated'))", []bool{false, false, true, false})
+	p.see("#heard", ": 200, repeated")
 
 	// How and when the first request ends decides, also if that is after the second one. That
 	// its client has left may be noticed up to a tenth of a second late.
