@@ -11,7 +11,7 @@ const maxRequests = 1000; // that have ended, which the journal keeps
 const maxDrawn = 200; // rows that are drawn at once, or the page would not answer meanwhile
 const maxText = 4000; // bytes of a body and of an answer that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
-const lateness = 100; // milliseconds within which petstore usually notices that a client has left
+const lateness = 20; // milliseconds within which petstore usually notices that a client has left
 const pressTime = 500; // milliseconds that a finger may need to press a row
 const pace = 1000; // milliseconds between the steps of the story
 

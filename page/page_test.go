@@ -324,7 +324,7 @@ func testVerdicts(p *page) {
 	p.see("#heard", ": 200, repeated")
 
 	// How and when the first request ends decides, also if that is after the second one. That
-	// its client has left may be noticed up to a tenth of a second late.
+	// its client has left may be noticed 20 milliseconds late.
 	for i, tt := range []struct{ end, want string }{
 		{`0.050,"status":503`, "repeated after 0.15 s"},
 		{`0.200,"status":503`, "repeated at once"},
@@ -336,8 +336,8 @@ func testVerdicts(p *page) {
 		{`0.050,"status":0,"answerHeaders":{"Retry-After":"1"}`, "repeated after 0.15 s"}, // which was not sent
 		{`0.202,"status":503`, ""},
 		{`0.200,"status":200`, ""},
-		{`0.290,"status":0,"error":"the client left before its answer"`, "repeated at once"},
-		{`0.310,"status":0,"error":"the client left before its answer"`, ""},
+		{`0.215,"status":0,"error":"the client left before its answer"`, "repeated at once"},
+		{`0.225,"status":0,"error":"the client left before its answer"`, ""},
 	} {
 		const request = `"method":"GET","url":"/v1/pets","headers":{},"body":"","seconds":`
 		const second = `{"arrived":2,"ended":1,"time":"2030-01-01T00:00:00.200Z",` + request + `0,"status":200}`
