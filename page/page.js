@@ -12,7 +12,7 @@ const maxDrawn = 200; // rows that are drawn at once, or the page would not answ
 const maxText = 4000; // bytes of a body and of an answer that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
 const lateness = 20; // milliseconds within which petstore usually notices that a client has left
-const pressTime = 500; // milliseconds that a finger may need to press a row
+const clickTime = 100; // milliseconds within which a click follows a finger that is lifted
 const pace = 1000; // milliseconds between the steps of the story
 
 // The faults that have a button, beside those of the words in openapi.json.
@@ -83,7 +83,7 @@ function read() {
 async function readNews() {
   const fault = await call("GET", "/__admin/fault"); // which is small, so that silence is soon noticed
   const journal = await call("GET", `/__admin/requests?after=${meta.total}`, longLimit);
-  if (Date.now() - pressedAt < pressTime || page.rows.matches(":active")) {
+  if (isTouched || page.rows.matches(":active")) {
     return true;
   }
   if (journal.meta.since !== meta.since) {
@@ -536,7 +536,7 @@ function showSign(className, held, headline, sentence, query = "") {
 
 let follows = true; // whether the list keeps its end in sight
 let seen = 0; // the number of the last request that has been in sight
-let pressedAt = 0; // when a row was pressed last. A browser may take a finger for one that scrolls
+let isTouched = false; // whether a finger presses a row
 
 function isAtEnd() {
   const { scrollTop, clientHeight, scrollHeight } = page.list;
@@ -763,9 +763,13 @@ page.list.addEventListener("scroll", () => {
   look();
 });
 
-page.rows.addEventListener("pointerdown", () => {
-  pressedAt = Date.now();
+// What a finger presses, a browser may not take as active.
+page.rows.addEventListener("pointerdown", ({ pointerType }) => {
+  isTouched = pointerType !== "mouse";
 });
+for (const type of ["pointerup", "pointercancel"]) {
+  window.addEventListener(type, () => setTimeout(() => (isTouched = false), clickTime));
+}
 
 page.below.addEventListener("click", () => {
   page.list.scrollTop = page.list.scrollHeight;
