@@ -836,9 +836,9 @@ func testLooks(p *page) {
 	p.send("PUT /__admin/fault?code=429", "")
 	p.see("#headline", "429", "#query", "code=429")
 	p.resize(320, 192, "light")
-	p.eval("window.row = $$('summary').find((one) => shown(one).includes('adds it again')); row.scrollIntoView({block: 'center'})")
-	p.equal("isOnTop(row)", true)
-	p.equal("row.getBoundingClientRect().top >= 0 && row.getBoundingClientRect().bottom <= innerHeight", true)
+	p.eval("window.row = $$('summary').find((one) => shown(one).includes('adds it again'))")
+	p.equal("[void row.scrollIntoView({block: 'center'}), isOnTop(row), row.getBoundingClientRect().top >= 0,"+
+		" row.getBoundingClientRect().bottom <= innerHeight]", []any{nil, true, true, true}) // at once, as the list may follow its end
 	p.eval("row.click()")
 	p.see(".detail", "Answer")
 	p.equal("isOnTop(row)", true)
