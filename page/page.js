@@ -148,16 +148,17 @@ function showTrouble(problem) {
 function askForKey(reason = "") {
   delete storage.apiKey;
   setText(page.title, "Petstore");
-  showDesk(false);
+  showDesk();
   page.keyError.textContent = reason;
   page.keyField.focus();
 }
 
-// showDesk shows the desk, or the question for the key.
-function showDesk(isShown) {
-  page.desk.hidden = !isShown;
-  page.resetAll.hidden = !isShown;
-  page.key.hidden = isShown;
+// showDesk shows the desk or, without a key, the question for it.
+function showDesk() {
+  const isOpen = Boolean(storage.apiKey);
+  page.desk.hidden = !isOpen;
+  page.resetAll.hidden = !isOpen;
+  page.key.hidden = isOpen;
 }
 
 // Actions.
@@ -785,7 +786,7 @@ page.another.addEventListener("submit", (event) => {
 page.keyForm.addEventListener("submit", (event) => {
   event.preventDefault();
   storage.apiKey = page.keyField.value.replace(/[^!-~]/g, ""); // no key has a space
-  showDesk(storage.apiKey !== "");
+  showDesk();
   press(event.submitter, read);
 });
 
@@ -825,7 +826,7 @@ if (key) {
   history.replaceState(null, "", location.pathname);
 }
 if (storage.apiKey) {
-  showDesk(true);
+  showDesk();
   read();
 } else {
   askForKey();
