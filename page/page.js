@@ -323,10 +323,11 @@ function lineOf(request) {
   return isUnread(request) || isCut(body, headers) || line.includes("\uFFFD") ? undefined : line;
 }
 
-// compare returns what follows from a request and the equal ones. It repeats the last one that
-// was over when it came, if that one had failed. Requests that a client sends at once cannot be
-// told from repetitions if one of them has failed by then.
+// compare returns what follows from a request and the equal ones, which are in the order of
+// arrival. It repeats the last one that was over when it came, if that one had failed. Requests
+// that a client sends at once cannot be told from repetitions if one of them has failed by then.
 // - end, in milliseconds
+// - over, when a client may have known of the end at the earliest
 // - pause, in seconds, after what it repeats, or NaN
 // - patience, the last Retry-After that it, or what it repeats, has got
 // - early, the Retry-After for whose end it did not wait
@@ -335,11 +336,11 @@ function compare(request, equals) {
   const { arrived, time, seconds, pet } = request;
   const start = Date.parse(time);
   const end = isWaiting(request) ? Infinity : start + seconds * 1000;
-  const wasOver = (row) => row.facts.end - (hasLeft(row.request) ? lateness : rounding) <= start;
-  const last = equals.findLast((row) => row.request.arrived < arrived && wasOver(row));
+  const last = equals.findLast((row) => row.request.arrived < arrived && row.facts.over <= start);
   const repeated = last && hasFailed(last.request) ? last.facts : { pets: [] };
   return {
     end,
+    over: end - (hasLeft(request) ? lateness : rounding),
     pause: Math.max(0, start - repeated.end) / 1000,
     patience: patienceOf(request, end) ?? repeated.patience,
     early: start + rounding < repeated.patience?.end ? repeated.patience.text : undefined,
@@ -390,12 +391,10 @@ function isFailure(fault = {}) {
   return code !== "ok" || waitsOf(fault).length > 0;
 }
 
-// entryOf returns what openapi.json says of a single code, which is a word or a status. A
-// code that it does not have is shown as it is.
+// entryOf returns what openapi.json says of a single code, which is a word or a status.
 function entryOf(code) {
   const { oneOf } = description.components.schemas.FaultCode;
-  const entry = oneOf.find((one) => one.enum?.includes(code) ?? new RegExp(one.pattern).test(code));
-  return entry ?? { title: code, description: "", enum: [code] };
+  return oneOf.find((one) => one.enum?.includes(code) ?? new RegExp(one.pattern).test(code));
 }
 
 // meaningOf says what a fault with a single code does.
