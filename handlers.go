@@ -209,7 +209,7 @@ func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 	x := s.newExchange(w, r, rt)
 	defer func() {
 		if !x.finished { // something has panicked, which net/http logs
-			x.answer = answer{problem: "petstore has a bug; its log has the details"}
+			x.answer = answer{problem: "petstore has a bug; its standard error has the details"}
 			x.finish()
 		}
 	}()
@@ -435,7 +435,7 @@ func (x *exchange) failure(err error) answer {
 		e.Message = err.Error() // it may say more than e, such as which pet of the seed
 	} else {
 		x.service.log.Error("bug", "error", err, "method", x.r.Method, "url", x.r.RequestURI)
-		e = newError(http.StatusInternalServerError, "the service has a bug; its log has the details")
+		e = newError(http.StatusInternalServerError, "the service has a bug; its standard error has the details")
 	}
 	return errorAnswer(e)
 }

@@ -642,7 +642,7 @@ func TestPanic(t *testing.T) {
 			r := s.send(t, "GET /v1/pets", "").wait()
 			equal(t, "the error of the connection", errors.Is(r.err, io.EOF), true)
 			s.wantJournal(t, fmt.Sprint("GET /v1/pets ", tt.status))
-			equal(t, "the error", s.journal(t, 1)[0].Error, "petstore has a bug; its log has the details")
+			equal(t, "the error", s.journal(t, 1)[0].Error, "petstore has a bug; its standard error has the details")
 			_, waiting, _ := s.readJournal(t, "")
 			equal(t, "the number of requests that wait", len(waiting), 0)
 			s.wantFault(t, `{"matched":1,"applied":1}`)

@@ -276,7 +276,7 @@ class PetstoreTest {
          * requests, where 0 is no answer. It returns the times of the requests.
          */
         List<Instant> expect(Exception error, String want) throws Exception {
-            // This waits until no request waits: one that was given up is recorded a moment later.
+            // This waits until no request waits: one that was given up ends a moment later.
             var journal = send("GET", "/__admin/requests?waiting=0", "");
             var requests = REQUEST.matcher(journal).results().toList();
             var statuses = requests.stream().map(request -> request.group(5)).toList();

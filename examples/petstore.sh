@@ -155,8 +155,7 @@ call() { # function, arguments
 }
 
 # check compares what the client reported, how many pets petstore has, and the statuses of the
-# requests, where 0 is no answer. It waits until petstore has recorded those that the client has
-# given up.
+# requests, where 0 is no answer. It waits until those that the client has given up have ended.
 check() { # what is wanted
 	journal=$(send "$admin/requests?waiting=0") || exit 1
 	pets=$(send "$admin/pets?limit=100" | members id | grep -c .)

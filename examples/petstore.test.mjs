@@ -210,7 +210,7 @@ class Petstore {
     const begin = performance.now();
     const [result] = await Promise.allSettled([call]);
     const seconds = (performance.now() - begin) / 1000;
-    // A request that was given up is recorded a moment later, so wait until none waits.
+    // A request that was given up ends a moment later, so wait until none waits.
     const { requests } = await this.send("GET", "/__admin/requests?waiting=0");
     const pets = await this.send("GET", "/__admin/pets?limit=100");
     const outcome = result.status === "fulfilled" ? "success" : "error";

@@ -259,7 +259,7 @@ type request struct {
 // It returns the requests.
 func (p petstore) check(err error, want string) []request {
 	p.t.Helper()
-	// With waiting=0, petstore answers once it has recorded the requests that were given up.
+	// With waiting=0, petstore answers once the requests that were given up have ended.
 	var journal struct{ Requests []request }
 	p.send("GET", "/__admin/requests?waiting=0", "", &journal)
 	var pets []any

@@ -230,7 +230,7 @@ class Petstore:
         A status of 0 is no answer. Returns the requests of the client, as the journal has them.
         """
         __tracebackhide__ = True
-        # With waiting=0, petstore answers once it has recorded the requests that were given up.
+        # With waiting=0, petstore answers once the requests that were given up have ended.
         requests = self.send("GET", "/__admin/requests?waiting=0")["requests"]
         pets = self.send("GET", "/__admin/pets?limit=100")
         statuses = [request["status"] for request in requests]

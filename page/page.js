@@ -802,7 +802,7 @@ for (const [button, action] of [[page.addPet, () => addPet(newPet())], [page.sto
 }
 page.end.addEventListener("click", () => press(page.end, () => changeFault("DELETE")));
 page.clear.addEventListener("click", () => {
-  if (rows.size === 0 || confirm("Remove all recorded requests, for all clients?")) {
+  if (rows.size === 0 || confirm("Remove all requests that have ended, for all clients?")) {
     press(page.clear, () => act("DELETE", "/__admin/requests"));
   }
 });
