@@ -256,7 +256,7 @@ async function tellStory() {
 
 // What is known of requests.
 
-// isWaiting reports whether a request is not over yet.
+// isWaiting reports whether a request has not ended yet.
 function isWaiting({ ended }) {
   return ended === undefined;
 }
@@ -282,7 +282,7 @@ function mishapOf({ method, status, fault }) {
 }
 
 // hasFailed reports whether a client got no answer, not all of it, or an error. The
-// request must be over.
+// request must have ended.
 function hasFailed(request) {
   const { status } = request;
   return status === 0 || status >= 400 || hasLeft(request) || Boolean(mishapOf(request));
@@ -324,10 +324,10 @@ function lineOf(request) {
 }
 
 // compare returns what follows from a request and the equal ones, which are in the order of
-// arrival. It repeats the last one that was over when it came, if that one had failed. Requests
+// arrival. It repeats the last one that had ended when it came, if that one had failed. Requests
 // that a client sends at once cannot be told from repetitions if one of them has failed by then.
 // - end, in milliseconds
-// - over, when a client may have known of the end at the earliest
+// - known, when the client may have known of the end at the earliest
 // - pause, in seconds, after what it repeats, or NaN
 // - patience, the last Retry-After that it, or what it repeats, has got
 // - early, the Retry-After for whose end it did not wait
@@ -336,11 +336,11 @@ function compare(request, equals) {
   const { arrived, time, seconds, pet } = request;
   const start = Date.parse(time);
   const end = isWaiting(request) ? Infinity : start + seconds * 1000;
-  const last = equals.findLast((row) => row.request.arrived < arrived && row.facts.over <= start);
+  const last = equals.findLast((row) => row.request.arrived < arrived && row.facts.known <= start);
   const repeated = last && hasFailed(last.request) ? last.facts : { pets: [] };
   return {
     end,
-    over: end - (hasLeft(request) ? lateness : rounding),
+    known: end - (hasLeft(request) ? lateness : rounding),
     pause: Math.max(0, start - repeated.end) / 1000,
     patience: patienceOf(request, end) ?? repeated.patience,
     early: start + rounding < repeated.patience?.end ? repeated.patience.text : undefined,
@@ -737,9 +737,9 @@ function filter() {
   }
   const shown = shownRows();
   const waiting = [...rows.values()].filter(({ request }) => isWaiting(request)).length;
-  const over = rows.size - waiting;
+  const ended = rows.size - waiting;
   const counts = [
-    over < meta.total ? `${over} of ${meta.total}` : over > 0 && String(over),
+    ended < meta.total ? `${ended} of ${meta.total}` : ended > 0 && String(ended),
     waiting > 0 && `${waiting} waiting`,
   ];
   const found = shown.length < rows.size ? `: ${shown.length} found` : "";

@@ -246,7 +246,7 @@ func testSign(p *page) {
 }
 
 // A row says what a request has added, and which one it repeats. That is the last
-// equal one of the same client that was over when it came, if it had failed.
+// equal one of the same client that had ended when it came, if it had failed.
 func testVerdicts(p *page) {
 	for _, tt := range []struct{ code, want string }{
 		{"lost", "no answer|/v1/pets|Prefer: lost|adds pet 1"},
