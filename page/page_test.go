@@ -237,6 +237,10 @@ func testSign(p *page) {
 		p.equal("shown(query)", tt.fault)
 	}
 
+	// What is selected stays so, as it is to be copied.
+	p.eval("getSelection().selectAllChildren(query); window.readings = 0")
+	p.equal("readings > 6 && getSelection().toString()", "code=503&delay=0.1&retry-after=7")
+
 	// It is heard when it is new, but not each time that a number in it changes.
 	p.send("PUT /__admin/fault?code=503&times=9", "")
 	p.see("#heard", "503 for the next 9 requests")
@@ -583,6 +587,10 @@ func testList(p *page) {
 	p.equal("document.documentElement.scrollHeight", height)
 	p.eval("$$('summary').at(-1).click()")
 	p.equal("isOnTop($('[open] summary'))", true)
+	left := p.eval("return $('#filter').getBoundingClientRect().left")
+	send(3)
+	p.see("#below", "3 new below")
+	p.equal("$('#filter').getBoundingClientRect().left", left) // nor does what is beside the button move
 }
 
 // The filter finds the requests that show all its words or have them in a body, and
