@@ -20,8 +20,7 @@ func newKey() string {
 	return fmt.Sprintf("%x", b)
 }
 
-// maxKey is the length of the longest key, in bytes. It leaves three quarters of maxHeader
-// to the other headers of a request.
+// maxKey is the length of the longest key in bytes, which leaves room for other headers.
 const maxKey = maxHeader / 4
 
 // validateKey returns an error if the key is too long, or has other characters than
@@ -41,7 +40,8 @@ func validateKey(key string) error {
 func requireKey(key string, r *http.Request) error {
 	var token string
 	if values := r.Header["Authorization"]; len(values) == 1 {
-		if scheme, rest := cutBearer(values[0]); scheme != "" {
+		// The scheme is in upper or lower case (RFC 9110, section 11.1).
+		if scheme, rest, _ := strings.Cut(values[0], " "); strings.EqualFold(scheme, "Bearer") {
 			token = strings.TrimLeft(rest, " ")
 		}
 	}
@@ -50,8 +50,7 @@ func requireKey(key string, r *http.Request) error {
 		e.header = newHeader("WWW-Authenticate", `Bearer realm="petstore"`)
 		return e
 	}
-	// The time that the comparison takes does not depend on how much of the key is
-	// right.
+	// The comparison takes the same time however much of the key is right.
 	if subtle.ConstantTimeCompare([]byte(token), []byte(key)) != 1 {
 		return invalidToken("this is not the API key that the service was started with")
 	}
@@ -59,26 +58,13 @@ func requireKey(key string, r *http.Request) error {
 }
 
 // hideKey returns the values of an Authorization header with *** in place of the key,
-// wherever it stands: also in quotes, or before a comma. A Bearer at the beginning, with a
-// space after it, stays, even if the key is a part of it.
+// wherever it stands: also in quotes, or before a comma.
 func hideKey(key string, values []string) []string {
 	hidden := make([]string, len(values))
 	for i, value := range values {
-		scheme, rest := cutBearer(value)
-		hidden[i] = scheme + strings.ReplaceAll(rest, key, "***")
+		hidden[i] = strings.ReplaceAll(value, key, "***")
 	}
 	return hidden
-}
-
-// cutBearer cuts the value of an Authorization header after the word Bearer, in upper
-// or lower case (RFC 9110, section 11.1), and a space. The scheme is empty if the value
-// does not begin with that.
-func cutBearer(value string) (scheme, rest string) {
-	const bearer = "Bearer "
-	if len(value) < len(bearer) || !strings.EqualFold(value[:len(bearer)], bearer) {
-		return "", value
-	}
-	return value[:len(bearer)], value[len(bearer):]
 }
 
 // allowOrigins adds to h the headers that let web pages of every origin read the
@@ -92,8 +78,7 @@ func allowOrigins(h http.Header, r *http.Request) {
 		"Link, Location, Allow, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After")
 }
 
-// allowPreflight adds the headers that tell a browser what a web page of
-// another origin may send.
+// allowPreflight adds to h what a web page of another origin may send.
 func allowPreflight(h http.Header) {
 	// No path has PATCH. It is allowed so that a page that sends it gets a 405.
 	h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")

@@ -1413,11 +1413,6 @@ func TestKeyIsHidden(t *testing.T) {
 	sent := r.Header.Clone()
 	s.service.ServeHTTP(httptest.NewRecorder(), r)
 	equal(t, "the headers of the request", r.Header, sent) // which a handler must not modify
-
-	short := startWith(t, func(s *service) { s.key = "e" })
-	short.do(t, "GET /v1/pets", "", "Authorization: bEArer e").want(t, 200, "[]")
-	shown := short.do(t, "GET /__admin/requests", "", "Authorization: Bearer e").body
-	contains(t, "the journal of a short key", shown, `"Authorization":"bEArer ***"`)
 }
 
 // A reader of the journal waits for a total, and until few enough requests wait. A reset,
