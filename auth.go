@@ -67,9 +67,9 @@ func hideKey(key string, values []string) []string {
 	return hidden
 }
 
-// allowOrigins adds to h the headers that let web pages of every origin read the
+// allowAllOrigins adds to h the headers that let web pages of every origin read the
 // answer to r (Fetch standard, "CORS protocol").
-func allowOrigins(h http.Header, r *http.Request) {
+func allowAllOrigins(h http.Header, r *http.Request) {
 	if r.Header.Get("Origin") == "" {
 		return
 	}

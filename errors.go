@@ -4,6 +4,7 @@ package main
 // mistakes are Errors, and the faults that such parameters ask for.
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -138,10 +139,10 @@ type arguments struct {
 	firstError
 }
 
-// integer returns an integer from least to most, or otherwise if it is not given.
-func (a *arguments) integer(name string, least, most, otherwise int64) int64 {
+// integer returns an integer from least to most, or byDefault if it is not given.
+func (a *arguments) integer(name string, least, most, byDefault int64) int64 {
 	if !a.Has(name) {
-		return otherwise
+		return byDefault
 	}
 	n, err := parseInteger(invalidParameter, name, a.Get(name), least, most)
 	a.note(err)
@@ -233,7 +234,7 @@ type fault struct {
 	RetryAfter  string `json:"retry-after,omitempty"`
 	ErrorCode   string `json:"error-code,omitempty"`
 
-	code        *faultCode // set by withCode for a single request; nil without a code
+	effect      *effect // of the code of a single request; nil without a code
 	delay       time.Duration
 	answerDelay time.Duration
 }
@@ -264,7 +265,7 @@ func (f fault) String() string {
 // precedence; the standing fault then does not count the request.
 func (x *exchange) chooseFault() error {
 	f, ignored, err := parsePrefer(x.r.Header["Prefer"])
-	x.ignored = ignored
+	x.outcome.Ignored = ignored
 	if err != nil {
 		return err
 	}
@@ -272,7 +273,7 @@ func (x *exchange) chooseFault() error {
 		x.w.Header().Set("Preference-Applied", f.String())
 	} else if standing := x.world.standing.Load(); standing != nil {
 		if next, ok := standing.next(x.route.operation); ok {
-			f, x.standing = next, standing
+			f, x.released = next, standing.ctx // which is also done when the world ends
 		}
 	}
 	if f != (fault{}) {
@@ -300,67 +301,64 @@ func parsePrefer(lines []string) (f fault, ignored []string, err error) {
 			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
 		}
 	}
-	f, codes := parseFault(given)
-	if len(codes) > 0 { // there is no second, as a comma would begin another preference
-		f = f.withCode(codes[0])
+	f, effects := parseFault(given)
+	if len(effects) > 0 { // there is no second, as a comma would begin another preference
+		f = f.withEffect(effects[0])
 	}
 	return f, unknownNames(given.Values, faultParameters), given.err
 }
 
 // parseFault parses the parameters that Prefer and standing faults share. It returns a
-// fault without its code, and the codes. They are valid if given.err is nil.
-func parseFault(given *arguments) (f fault, codes []*faultCode) {
+// fault without its code, and the effects of the codes. They are valid if given.err is nil.
+func parseFault(given *arguments) (f fault, effects []*effect) {
 	f.Delay, f.delay = given.seconds("delay")
 	f.AnswerDelay, f.answerDelay = given.seconds("answer-delay")
 	f.RetryAfter, f.ErrorCode = given.retryAfter(), given.errorCode()
 	if given.Has("code") {
 		for _, name := range strings.Split(given.Get("code"), ",") {
-			code, err := findCode(name)
+			e, err := findEffect(name)
 			if err != nil {
 				given.note(err)
 				break
 			}
-			codes = append(codes, code)
+			effects = append(effects, e)
 		}
 	}
-	hasStatus := slices.ContainsFunc(codes, func(code *faultCode) bool { return code.status != 0 })
+	hasStatus := slices.ContainsFunc(effects, func(e *effect) bool { return e.errorStatus != 0 })
 	for _, name := range []string{"retry-after", "error-code"} {
 		if given.Has(name) && !hasStatus { // only an Error has it
 			given.note(badRequest(codeInvalidParameter, name+" needs a status as code, such as code=503"))
 		}
 	}
-	return f, codes
+	return f, effects
 }
 
-// withCode returns the fault with a code. Only an Error has a Retry-After and an error code.
-func (f fault) withCode(code *faultCode) fault {
-	f.Code, f.code = code.name, code
-	if code.status == 0 {
+// withEffect returns the fault with a single code. Only an Error has a Retry-After and an
+// error code.
+func (f fault) withEffect(e *effect) fault {
+	f.Code, f.effect = e.code, e
+	if e.errorStatus == 0 {
 		f.RetryAfter, f.ErrorCode = "", ""
 	}
 	return f
 }
 
-// standingFault is a fault for the requests that follow. It is safe for concurrent use.
+// standingFault is a fault for the requests that follow. Its JSON is what PUT and GET
+// /__admin/fault show. It is safe for concurrent use.
 type standingFault struct {
-	codes  []*faultCode       // of the parameter code, applied in turn
-	limit  int64              // the largest value of Applied
-	ctx    context.Context    // done when no request is to wait for the fault any longer
-	cancel context.CancelFunc // ends ctx
-
-	mu    sync.Mutex // guards the counters of shown
-	shown shownFault
-}
-
-// shownFault is what PUT and GET /__admin/fault show of a standing fault.
-type shownFault struct {
 	fault            // its Code may be a list
 	Operation string `json:"operation,omitempty"` // empty for all requests under /v1
 	Skip      int64  `json:"skip,omitempty"`
 	Times     int64  `json:"times,omitempty"` // 0 if it is not given
 
-	Matched int64 `json:"matched"`
-	Applied int64 `json:"applied"`
+	mu      sync.Mutex // guards the counters
+	Matched int64      `json:"matched"`
+	Applied int64      `json:"applied"`
+
+	effects    []*effect          // of its codes, which are applied in turn
+	maxApplied int64              // the largest value of Applied
+	ctx        context.Context    // done when no request is to wait for the fault any longer
+	cancel     context.CancelFunc // ends ctx
 }
 
 // parseStandingFault parses the parameters of PUT /__admin/fault. The fault ends when its
@@ -372,19 +370,19 @@ func parseStandingFault(ctx context.Context, given *arguments, operations []stri
 			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
 	}
 	f := &standingFault{}
-	f.shown.fault, f.codes = parseFault(given)
-	f.shown.Code = given.Get("code")
-	f.shown.Skip = given.integer("skip", 0, math.MaxInt64, 0)
-	f.shown.Times = given.integer("times", 1, math.MaxInt64, 0)
-	f.limit = cmp.Or(f.shown.Times, math.MaxInt64)
-	if len(f.codes) > 1 {
-		f.limit = int64(len(f.codes))
+	f.fault, f.effects = parseFault(given)
+	f.Code = given.Get("code")
+	f.Skip = given.integer("skip", 0, math.MaxInt64, 0)
+	f.Times = given.integer("times", 1, math.MaxInt64, 0)
+	f.maxApplied = cmp.Or(f.Times, math.MaxInt64)
+	if len(f.effects) > 1 {
+		f.maxApplied = int64(len(f.effects))
 		if given.Has("times") {
 			given.note(badRequest(codeInvalidParameter,
 				"times cannot be given with a list of codes, as each of them is applied once"))
 		}
 	}
-	f.shown.Operation = given.choice("operation", operations)
+	f.Operation = given.choice("operation", operations)
 	if given.err != nil {
 		return nil, given.err
 	}
@@ -397,19 +395,18 @@ func parseStandingFault(ctx context.Context, given *arguments, operations []stri
 func (f *standingFault) next(operation string) (next fault, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := &f.shown
-	if s.Operation != "" && s.Operation != operation {
+	if f.Operation != "" && f.Operation != operation {
 		return fault{}, false
 	}
-	s.Matched++
-	if s.Matched <= s.Skip || s.Applied == f.limit {
+	f.Matched++
+	if f.Matched <= f.Skip || f.Applied == f.maxApplied {
 		return fault{}, false
 	}
-	next = s.fault
-	if len(f.codes) > 0 {
-		next = next.withCode(f.codes[s.Applied%int64(len(f.codes))]) // the limit ends a list
+	next = f.fault
+	if len(f.effects) > 0 {
+		next = next.withEffect(f.effects[f.Applied%int64(len(f.effects))]) // maxApplied ends a list
 	}
-	s.Applied++
+	f.Applied++
 	return next, true
 }
 
@@ -417,56 +414,57 @@ func (f *standingFault) next(operation string) (next fault, ok bool) {
 func (f *standingFault) encode() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return encodeJSON(f.shown)
+	return encodeJSON(f)
 }
 
-// faultCode says what a request gets whose fault has this code. What that means for the
-// client is described in api/openapi.json.
-type faultCode struct {
-	name           string
-	status         int                        // that the code stands for, or 0
+// effect is what the code of a fault does to a request. What that means for the client is
+// described in api/openapi.json.
+type effect struct {
+	code           string
+	errorStatus    int                        // the code, if it is a status, or 0
 	skipsOperation bool                       // whether the operation is not performed
-	change         func(fault, answer) answer // returns the answer to send in place of another; nil for no change
+	change         func(fault, answer) answer // returns the answer to send; nil leaves it as it is
 	send           sender
+	spoils         bool // whether the client cannot use what it gets of the body
 }
 
-// codeOK is also for a fault without a code.
-var codeOK = &faultCode{name: "ok", send: sendAll}
+// noEffect is also that of a fault without a code.
+var noEffect = &effect{code: "ok", send: sendAll}
 
-// faultCodes are the codes that are not a status.
-var faultCodes = []*faultCode{
-	codeOK,
-	{name: "hangup", skipsOperation: true, send: sendNothing},
-	{name: "rst", skipsOperation: true, send: resetConnection},
-	{name: "lost", send: sendNothing},
-	{name: "truncate", send: truncate},
-	{name: "stall", send: stall},
-	{name: "drip", send: drip},
-	{name: "malformed", change: halve, send: sendAll},
-	{name: "html", change: replaceByHTML, send: sendAll},
+// wordEffects are the effects of the codes that are words.
+var wordEffects = []*effect{
+	noEffect,
+	{code: "hangup", skipsOperation: true, send: sendNothing},
+	{code: "rst", skipsOperation: true, send: sendReset},
+	{code: "lost", send: sendNothing},
+	{code: "truncate", send: truncate, spoils: true},
+	{code: "stall", send: stall, spoils: true},
+	{code: "drip", send: drip},
+	{code: "malformed", change: halve, send: sendAll, spoils: true},
+	{code: "html", change: replaceByHTML, send: sendAll},
+	{code: "newer", change: addMember, send: sendAll},
 }
 
-// findCode returns the faultCode with this name, which may be a status. If there is none,
-// it returns an Error.
-func findCode(name string) (*faultCode, error) {
+// findEffect returns the effect of a code, or an Error if there is no such code.
+func findEffect(code string) (*effect, error) {
 	var words []string
-	for _, code := range faultCodes {
-		if code.name == name {
-			return code, nil
+	for _, e := range wordEffects {
+		if e.code == code {
+			return e, nil
 		}
-		words = append(words, code.name)
+		words = append(words, e.code)
 	}
-	status, err := parseInteger(invalidParameter, "code", name, 400, 599)
+	status, err := parseInteger(invalidParameter, "code", code, 400, 599)
 	if err != nil { // its message does not name the words
-		return nil, invalidParameter("code", name, "a status from 400 to 599, "+orList(words))
+		return nil, invalidParameter("code", code, "a status from 400 to 599, "+orList(words))
 	}
-	return &faultCode{name: name, status: int(status), skipsOperation: true, change: simulate, send: sendAll}, nil
+	return &effect{code: code, errorStatus: int(status), skipsOperation: true, change: simulate, send: sendAll}, nil
 }
 
 // simulate answers with the Error of a status. A simulated 401 is that of a wrong key.
 func simulate(f fault, _ answer) answer {
 	const message = "simulated error, as requested"
-	e := newError(f.code.status, message)
+	e := newError(f.effect.errorStatus, message)
 	if e.Status == http.StatusUnauthorized {
 		e = invalidToken(message)
 	}
@@ -479,9 +477,9 @@ func simulate(f fault, _ answer) answer {
 	return a
 }
 
-// retryAfterNow returns the value of the header Retry-After of an answer that is sent
+// retryAfterHeader returns the value of the header Retry-After of an answer that is sent
 // now, or "" for none. A date is rounded up to a second.
-func retryAfterNow(retryAfter string) string {
+func retryAfterHeader(retryAfter string) string {
 	number, isDate := strings.CutPrefix(retryAfter, dateAfter)
 	switch {
 	case isDate:
@@ -500,65 +498,67 @@ func halve(_ fault, a answer) answer {
 	return a
 }
 
+// addMember gives each pet a member that clients do not know. Within a text, there is a
+// backslash before each quote.
+func addMember(_ fault, a answer) answer {
+	a.body = bytes.ReplaceAll(a.body, []byte(`{"id":`), []byte(`{"addedLater":{"x":[1]},"id":`))
+	return a
+}
+
 // replaceByHTML answers as a gateway that lost the answer.
 func replaceByHTML(_ fault, a answer) answer {
 	return answer{
 		status:      http.StatusBadGateway,
 		contentType: "text/html",
 		body:        []byte("<html><head><title>502 Bad Gateway</title></head><body>502 Bad Gateway</body></html>\n"),
-		problem:     a.problem,
-		ofGateway:   true,
+		errorText:   a.errorText,
+		fromGateway: true,
 	}
 }
 
-// sendNothing closes the connection without an answer.
-func sendNothing(*exchange) (lastAct func()) { return closeConnection }
+// sendNothing sends no answer.
+func sendNothing(*exchange) (rest []byte, end ending) { return nil, endClose }
 
-// closeConnection closes the connection. If a part of an answer was sent, the client gets
-// no more than that.
-func closeConnection() { panic(http.ErrAbortHandler) } // of which net/http logs nothing
+// sendReset sends no answer but a TCP RST.
+func sendReset(*exchange) (rest []byte, end ending) { return nil, endReset }
 
-// resetConnection closes the connection with a TCP RST, and without an answer.
-func resetConnection(x *exchange) (lastAct func()) {
-	return func() {
-		conn, _, err := http.NewResponseController(x.w).Hijack()
-		if err != nil {
-			closeConnection() // which does not return
-		}
+// resetTCP closes the connection of w with a TCP RST, if net/http gives it up.
+func resetTCP(w http.ResponseWriter) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		conn.(*net.TCPConn).SetLinger(0) // discards unsent data, and makes Close send a RST
 		conn.Close()
 	}
 }
 
-// truncate sends half of the body, or nothing if there is none, and closes the connection.
-func truncate(x *exchange) (lastAct func()) {
+// truncate sends half of the body, or nothing if there is none.
+func truncate(x *exchange) (rest []byte, end ending) {
 	if body := x.bodyToSend(); len(body) > 0 {
 		x.writeHeader()
 		x.sendPiece(body[:len(body)/2])
 	}
-	return closeConnection
+	return nil, endClose
 }
 
-// stall is truncate with a pause before the connection is closed.
-func stall(x *exchange) (lastAct func()) {
-	lastAct = truncate(x)
+// stall is truncate with a pause before the end.
+func stall(x *exchange) (rest []byte, end ending) {
+	rest, end = truncate(x)
 	x.wait(x.service.durations.stall) // the end is the same if the client leaves
-	return lastAct
+	return rest, end
 }
 
 const dripPieces = 10
 
 // drip sends the body in pieces, none of which is empty, with a pause between them.
-func drip(x *exchange) (lastAct func()) {
+func drip(x *exchange) (rest []byte, end ending) {
 	x.writeHeader()
-	rest := x.bodyToSend()
+	rest = x.bodyToSend()
 	for n := min(dripPieces, len(rest)); n > 1; n-- {
 		piece := rest[:len(rest)/n]
 		rest = rest[len(piece):]
 		x.sendPiece(piece)
 		if !x.wait(x.service.durations.drip) {
-			return closeConnection
+			return nil, endClose
 		}
 	}
-	return func() { x.w.Write(rest) }
+	return rest, endComplete
 }

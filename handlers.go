@@ -34,11 +34,13 @@ type service struct {
 	seed      *store // the pets of a new world; must not be modified
 	log       *slog.Logger
 	durations durations
-	routes    []*route
-	mux       *http.ServeMux // leads to the routes and, from everywhere else, to noRoute
+	mux       *http.ServeMux // leads to the routes and, from everywhere else, to unknownRoute
 
-	current atomic.Pointer[world] // the world of new requests
-	used    atomic.Bool           // whether any request has come
+	// The operations that a standing fault can be for.
+	faultOperations []string
+
+	current   atomic.Pointer[world] // the world of new requests
+	wasCalled atomic.Bool           // whether any request has come
 }
 
 // durations are how long things take. Tests shorten them.
@@ -49,6 +51,7 @@ type durations struct {
 	drip       time.Duration // between two pieces
 	journal    time.Duration // the longest wait of showJournal
 	stop       time.Duration // the longest wait for the requests in flight
+	run        time.Duration // the longest run of a client that is checked
 }
 
 func newService(ctx context.Context, key string, seed *store, log *slog.Logger) *service {
@@ -64,8 +67,10 @@ func newService(ctx context.Context, key string, seed *store, log *slog.Logger) 
 			drip:       time.Second,
 			journal:    30 * time.Second,
 			stop:       maxStop - 100*time.Millisecond,
+			run:        time.Minute,
 		},
-		mux: http.NewServeMux(),
+		mux:             http.NewServeMux(),
+		faultOperations: faultOperations(),
 	}
 	allowed := map[string][]string{} // methods by path
 	for _, rt := range routes() {
@@ -75,27 +80,26 @@ func newService(ctx context.Context, key string, seed *store, log *slog.Logger) 
 	}
 	for path, methods := range allowed {
 		slices.Sort(methods)
-		s.addRoute(&route{pattern: path, handle: refuseMethod(strings.Join(methods, ", ")), refuses: true})
+		s.addRoute(&route{pattern: path, handle: refuseMethod(strings.Join(methods, ", ")), onlyRefuses: true})
 	}
-	s.addRoute(noRoute)
+	s.addRoute(unknownRoute)
 	s.current.Store(newWorld(ctx, seed))
 	return s
 }
 
 func (s *service) addRoute(rt *route) {
-	s.routes = append(s.routes, rt)
 	s.mux.HandleFunc(rt.pattern, func(w http.ResponseWriter, r *http.Request) { s.respond(w, r, rt) })
 }
 
 // route maps the requests that a pattern matches to an operation.
 type route struct {
-	pattern    string      // of http.ServeMux, in which GET includes HEAD
-	operation  string      // the name of the operation in api/openapi.json, if it has one
-	parameters []string    // of the query; the operation gets no others
-	takesSeed  bool        // whether its body is a seed; under /__admin, no other body is taken
-	header     http.Header // of all answers but that of a gateway
-	handle     handler     // the operation
-	refuses    bool        // whether it is for requests that no operation is for
+	pattern     string      // of http.ServeMux, in which GET includes HEAD
+	operation   string      // the name of the operation in api/openapi.json, if it has one
+	parameters  []string    // of the query; the operation gets no others
+	takesSeed   bool        // whether its body is a seed; under /__admin, no other body is taken
+	header      http.Header // of its answers, unless a gateway seems to have made them
+	handle      handler     // the operation
+	onlyRefuses bool        // whether no operation is for its requests
 }
 
 // A handler performs an operation, or returns an error, which becomes an answer.
@@ -116,7 +120,7 @@ func routes() []*route {
 			parameters: slices.Concat(faultParameters, []string{"operation", "skip", "times"})},
 		{pattern: "DELETE /__admin/fault", operation: "clearFault", handle: clearFault},
 		{pattern: "GET /__admin/requests", operation: "showJournal", handle: showJournal,
-			parameters: []string{"after", "total", "waiting"}},
+			parameters: []string{"since", "after", "total", "waiting"}},
 		{pattern: "DELETE /__admin/requests", operation: "clearJournal", handle: clearJournal},
 
 		{pattern: "GET /healthz", handle: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
@@ -127,13 +131,13 @@ func routes() []*route {
 	}
 }
 
-// noRoute is the route of the requests for paths that do not exist.
-var noRoute = &route{pattern: "/", handle: refusePath, refuses: true}
+// unknownRoute is the route of the paths that no other route has.
+var unknownRoute = &route{pattern: "/", handle: refusePath, onlyRefuses: true}
 
 // faultOperations returns the operations that a standing fault can be for.
-func (s *service) faultOperations() []string {
+func faultOperations() []string {
 	var operations []string
-	for _, rt := range s.routes {
+	for _, rt := range routes() {
 		_, path, _ := strings.Cut(rt.pattern, " ")
 		if rt.operation != "" && isUnder(path, "/v1") {
 			operations = append(operations, rt.operation)
@@ -164,14 +168,14 @@ var pageHeader = http.Header{
 // baseHeader is the header of all answers.
 var baseHeader = http.Header{
 	"Cache-Control": {"no-store"}, // or a browser would keep a simulated 410
-	"Vary":          {"Origin"},   // or a cache might give a page an answer without the header of allowOrigins
+	"Vary":          {"Origin"},   // or a cache might give a page an answer without the header of allowAllOrigins
 }
 
 // ServeHTTP answers OPTIONS, and finds the route of any other request.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.used.Store(true)
+	s.wasCalled.Store(true)
 	maps.Copy(w.Header(), baseHeader)
-	allowOrigins(w.Header(), r)
+	allowAllOrigins(w.Header(), r)
 	if strings.HasPrefix(r.UserAgent(), "Mozilla/") || r.Header.Get("Origin") != "" { // a browser
 		// On a connection that it has used before, it would send a request again if there is
 		// no answer, even a POST, and show nothing of that.
@@ -182,7 +186,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		allowPreflight(w.Header())
 		w.WriteHeader(http.StatusNoContent)
 	case !isClean(r.URL): // the mux would redirect most of these
-		s.respond(w, r, noRoute)
+		s.respond(w, r, unknownRoute)
 	default:
 		s.mux.ServeHTTP(w, r) // which calls respond with the route
 	}
@@ -201,23 +205,30 @@ func isClean(u *url.URL) bool {
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p
 }
 
-// respond is the path of a request. The last act sends the last piece of the answer, or
-// ends the connection, so a client that has its whole answer finds its request in the
-// journal. This is the middleware of all operations: admit requires the key where one is
-// needed, and failure makes an Error of what fails.
+// respond is the path of a request. It is the middleware of all operations: admit requires
+// the key where one is needed, and failure makes an Error of what fails. The request is
+// recorded before its answer is complete, so a client that has its whole answer finds it
+// in the journal.
 func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 	x := s.newExchange(w, r, rt)
 	defer func() {
-		if !x.finished { // something has panicked, which net/http logs
-			x.answer = answer{problem: "petstore has a bug; its standard error has the details"}
-			x.finish()
+		if !x.recorded { // something has panicked, which net/http logs
+			x.answer = answer{errorText: "petstore has a bug; its standard error has the details"}
+			x.record()
 		}
 	}()
 	send := x.makeAnswer()
 	x.setHeader()
-	lastAct := send(x)
-	x.finish()
-	lastAct()
+	rest, end := send(x)
+	x.record()
+	switch end {
+	case endComplete:
+		w.Write(rest)
+		return
+	case endReset:
+		resetTCP(w)
+	}
+	panic(http.ErrAbortHandler) // closes the connection, of which net/http logs nothing
 }
 
 // exchange is a request that is being answered.
@@ -230,51 +241,49 @@ type exchange struct {
 	r       *http.Request
 	entry   *entry // in the journal of the world; nil if the request is not recorded
 
-	body     []byte         // of the request, once it has been read
-	ignored  []string       // the names that petstore does not know; see outcome
-	fault    fault          // of the request, once it has been chosen
-	standing *standingFault // where the fault comes from; nil for Prefer
-	query    arguments      // of the request, once it has been parsed
-	pet      int64          // the id of the pet that it has added, or 0
-	answer   answer         // once it has been made
-	status   int            // of the answer that is being sent, or 0 for none
-	finished bool
+	body     []byte          // of the request, once it has been read
+	fault    fault           // of the request, once it has been chosen
+	released context.Context // done when the request is to wait no longer
+	query    arguments       // of the request, once it has been parsed
+	answer   answer          // once it has been made
+	outcome  outcome         // for the journal, so far; its Status is 0 until an answer is being sent
+	recorded bool
 }
 
 func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route) *exchange {
+	world := s.current.Load()
 	x := &exchange{
-		service: s,
-		world:   s.current.Load(),
-		route:   rt,
-		area:    areaOf(r, rt),
-		w:       w,
-		r:       r,
+		service:  s,
+		world:    world,
+		route:    rt,
+		area:     areaOf(r, rt),
+		w:        w,
+		r:        r,
+		released: world.ctx,
 	}
 	if x.area == ofClient || x.area == ofStray {
 		x.entry = &entry{
 			Method:    r.Method,
 			URL:       r.RequestURI,
+			Client:    r.RemoteAddr,
 			Operation: rt.operation,
 			Headers:   sentHeader(r, s.key),
 		}
-		x.world.journal.add(x.entry)
+		world.journal.add(x.entry)
 	}
 	return x
 }
 
-// finish records and logs what has become of the request. After that, nothing may change
+// record records and logs what has become of the request. After that, nothing may change
 // the header of the answer, which the journal keeps.
-func (x *exchange) finish() {
-	x.finished = true
+func (x *exchange) record() {
+	x.recorded = true
 	if x.entry != nil {
-		x.world.journal.end(x.entry, outcome{
-			Status:        x.status,
-			Pet:           x.pet,
-			AnswerHeaders: journalHeader(x.w.Header()), // net/http sends a copy, made by WriteHeader
-			Answer:        beginning(x.answer.body),
-			Error:         x.answer.problem,
-			Ignored:       x.ignored,
-		})
+		x.outcome.Answer, x.outcome.Error = firstBytes(x.answer.body), x.answer.errorText
+		if x.answer.status != 0 { // it was made, even if it was not sent
+			x.outcome.AnswerHeaders = journalHeader(x.w.Header()) // net/http sends a copy, made by WriteHeader
+		}
+		x.world.journal.end(x.entry, x.outcome)
 	}
 	x.log()
 }
@@ -316,7 +325,7 @@ func areaOf(r *http.Request, rt *route) area {
 		return ofTest
 	case isUnder(p, "/v1"):
 		return ofClient
-	case rt.refuses && r.Header["Authorization"] != nil:
+	case rt.onlyRefuses && r.Header["Authorization"] != nil:
 		return ofStray
 	}
 	return ofAnybody
@@ -328,9 +337,9 @@ type answer struct {
 	header      http.Header // besides that of the route
 	contentType string      // empty without a body
 	body        []byte      // may be shared with other answers, so it must not be modified
-	retryAfter  string      // in the form of the parameter of a fault; see retryAfterNow
-	problem     string      // the message of an Error, that the client left, or that there is a bug
-	ofGateway   bool        // whether the header lacks what the route has
+	retryAfter  string      // in the form of the parameter of a fault; see retryAfterHeader
+	errorText   string      // for the journal: the message of an Error, that the client left, or that there is a bug
+	fromGateway bool        // whether it is to look as if a gateway had made it, without the header of the route
 }
 
 // jsonAnswer returns an answer whose body is this JSON and a newline. It does not
@@ -342,7 +351,7 @@ func jsonAnswer(status int, text []byte) answer {
 // errorAnswer returns the answer that reports an Error.
 func errorAnswer(e Error) answer {
 	a := jsonAnswer(e.Status, encodeJSON(e))
-	a.header, a.problem = e.header, e.Message
+	a.header, a.errorText = e.header, e.Message
 	return a
 }
 
@@ -357,17 +366,17 @@ func (x *exchange) makeAnswer() sender {
 	if !x.wait(x.fault.delay) {
 		return sendNothing
 	}
-	code := cmp.Or(x.fault.code, codeOK)
-	if !code.skipsOperation {
+	effect := cmp.Or(x.fault.effect, noEffect)
+	if !effect.skipsOperation {
 		x.answer = x.perform()
 	}
-	if code.change != nil {
-		x.answer = code.change(x.fault, x.answer)
+	if effect.change != nil {
+		x.answer = effect.change(x.fault, x.answer)
 	}
 	if !x.wait(x.fault.answerDelay) {
 		return sendNothing
 	}
-	return code.send
+	return effect.send
 }
 
 // admit checks the key, reads the body, and chooses the fault. The body is read even if
@@ -403,6 +412,9 @@ func (x *exchange) readBody(maxSize int64) error {
 		return nil
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxSize))
+	if x.entry != nil {
+		x.world.journal.update(func() { x.entry.Body = firstBytes(body) })
+	}
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		io.CopyN(io.Discard, x.r.Body, maxDiscarded)
@@ -413,9 +425,6 @@ func (x *exchange) readBody(maxSize int64) error {
 		return badRequest(codeInvalidBody, "the body is cut short or badly chunked")
 	}
 	x.body = body
-	if x.entry != nil {
-		x.world.journal.update(func() { x.entry.Body = beginning(body) })
-	}
 	return nil
 }
 
@@ -450,23 +459,19 @@ func (x *exchange) wait(d time.Duration) bool {
 	if d == 0 {
 		return true
 	}
-	ended := x.world.ctx.Done()
-	if x.standing != nil {
-		ended = x.standing.ctx.Done() // also when the world ends
-	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-ended:
+	case <-x.released.Done():
 	case <-x.r.Context().Done():
 	}
 	if x.r.Context().Err() == nil {
 		return true
 	}
-	x.answer.problem = "the client left before its answer"
-	if x.status != 0 {
-		x.answer.problem = "the client left before the end of its answer"
+	x.answer.errorText = "the client left before its answer"
+	if x.outcome.Status != 0 {
+		x.answer.errorText = "the client left before the end of its answer"
 	}
 	return false
 }
@@ -494,7 +499,7 @@ func (x *exchange) perform() (a answer) {
 
 // parseQuery parses the query. A parameter of the route may be given at most once.
 func (x *exchange) parseQuery() error {
-	if x.route.refuses {
+	if x.route.onlyRefuses {
 		return nil // as the path or the method is the first error
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
@@ -515,7 +520,7 @@ func (x *exchange) parseQuery() error {
 		return x.refuseUnknown(unknown)
 	}
 	// This is no error, as the client may be newer than the service.
-	x.ignored = append(x.ignored, unknown...)
+	x.outcome.Ignored = append(x.outcome.Ignored, unknown...)
 	return nil
 }
 
@@ -540,11 +545,11 @@ func (x *exchange) refuseUnknown(unknown []string) error {
 // setHeader sets the header of the answer.
 func (x *exchange) setHeader() {
 	a, h := x.answer, x.w.Header()
-	if !a.ofGateway {
+	if !a.fromGateway {
 		maps.Copy(h, x.route.header)
 	}
 	maps.Copy(h, a.header)
-	if value := retryAfterNow(a.retryAfter); value != "" {
+	if value := retryAfterHeader(a.retryAfter); value != "" {
 		h.Set("Retry-After", value)
 	}
 	if len(a.body) > 0 {
@@ -555,20 +560,30 @@ func (x *exchange) setHeader() {
 	}
 }
 
-// A sender sends the answer to a request, but for the last act, which it returns.
-type sender func(*exchange) (lastAct func())
+// A sender sends the answer to a request, but for the rest of its body, which it returns
+// with what is to follow.
+type sender func(*exchange) (rest []byte, end ending)
+
+// ending is how a request ends.
+type ending int
+
+const (
+	endComplete ending = iota // the rest of the body is sent
+	endClose                  // the connection is closed, and the client gets no more than what was sent
+	endReset                  // as endClose, with a TCP RST
+)
 
 // sendAll sends the whole answer.
-func sendAll(x *exchange) (lastAct func()) {
+func sendAll(x *exchange) (rest []byte, end ending) {
 	x.writeHeader()
-	return func() { x.w.Write(x.bodyToSend()) }
+	return x.bodyToSend(), endComplete
 }
 
 // writeHeader writes the status and the header, which net/http sends with the first piece
 // of the body.
 func (x *exchange) writeHeader() {
 	x.w.WriteHeader(x.answer.status)
-	x.status = x.answer.status
+	x.outcome.Status = x.answer.status
 }
 
 // bodyToSend returns what is to be sent of the body: all of it or, for HEAD, nothing.
@@ -594,15 +609,15 @@ func (x *exchange) log() {
 	if x.area == ofAnybody || x.area == ofTest && onlyReads {
 		return
 	}
-	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", x.status}
-	if x.answer.problem != "" {
-		attrs = append(attrs, "error", x.answer.problem)
+	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", x.outcome.Status}
+	if x.answer.errorText != "" {
+		attrs = append(attrs, "error", x.answer.errorText)
 	}
 	if applied := x.fault.String(); applied != "" {
 		attrs = append(attrs, "fault", applied)
 	}
-	if x.ignored != nil {
-		attrs = append(attrs, "ignored", x.ignored)
+	if x.outcome.Ignored != nil {
+		attrs = append(attrs, "ignored", x.outcome.Ignored)
 	}
 	attrs = append(attrs, "client", x.r.RemoteAddr, "agent", x.r.UserAgent())
 	x.service.log.Info("request", attrs...)
@@ -684,7 +699,7 @@ func createPet(x *exchange) (answer, error) {
 		return answer{}, err
 	}
 	p := parsePet(body)
-	x.ignored = append(x.ignored, unknownNames(body.members, nil)...)
+	x.outcome.Ignored = append(x.outcome.Ignored, unknownNames(body.members, nil)...)
 	if body.err != nil {
 		return answer{}, body.err
 	}
@@ -692,24 +707,28 @@ func createPet(x *exchange) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	x.pet = added.id
+	x.outcome.Pet = added.id
 	a := jsonAnswer(http.StatusCreated, added.json)
 	a.header = newHeader("Location", "/v1/pets/"+strconv.FormatInt(added.id, 10))
 	return a, nil
 }
 
 // checkContentType returns a 415 for a body whose headers say that it is not
-// JSON in UTF-8. A body without a Content-Type is taken as JSON.
+// JSON in UTF-8 (contract, section 4.2).
 func checkContentType(h http.Header) error {
 	coding := strings.Join(h["Content-Encoding"], ", ")
 	if coding != "" && !strings.EqualFold(coding, "identity") {
 		return newError(http.StatusUnsupportedMediaType, mismatch("Content-Encoding", quote(coding), "left out or identity"))
 	}
-	given := cmp.Or(strings.Join(h["Content-Type"], ", "), "application/json")
-	media, params, err := mime.ParseMediaType(given) // which refuses a list of several
+	given := "missing"
+	values := strings.Join(h["Content-Type"], ", ")
+	if values != "" {
+		given = quote(values)
+	}
+	media, params, err := mime.ParseMediaType(values) // which refuses a list of several
 	charset := cmp.Or(params["charset"], "utf-8")
 	if err != nil || media != "application/json" || !strings.EqualFold(charset, "utf-8") {
-		return newError(http.StatusUnsupportedMediaType, mismatch("Content-Type", quote(given),
+		return newError(http.StatusUnsupportedMediaType, mismatch("Content-Type", given,
 			"application/json, in UTF-8 (curl sends that with --json)"))
 	}
 	return nil
@@ -760,7 +779,7 @@ func showFault(x *exchange) (answer, error) {
 
 // setFault replaces the standing fault, and answers with what was set.
 func setFault(x *exchange) (answer, error) {
-	standing, err := parseStandingFault(x.world.ctx, &x.query, x.service.faultOperations())
+	standing, err := parseStandingFault(x.world.ctx, &x.query, x.service.faultOperations)
 	if err != nil {
 		return answer{}, err
 	}
@@ -777,21 +796,24 @@ func clearFault(x *exchange) (answer, error) {
 // showJournal answers with the journal, once it has as many requests as asked for and few
 // enough of them wait, or the longest wait is over.
 func showJournal(x *exchange) (answer, error) {
-	after := x.query.integer("after", 0, math.MaxInt64, 0)
-	total := x.query.integer("total", 0, math.MaxInt64, 0)
-	maxWaiting := x.query.integer("waiting", 0, math.MaxInt64, math.MaxInt64)
+	q := journalQuery{
+		since:      x.query.Values["since"],
+		after:      x.query.integer("after", 0, math.MaxInt64, 0),
+		total:      x.query.integer("total", 0, math.MaxInt64, 0),
+		maxWaiting: x.query.integer("waiting", 0, math.MaxInt64, math.MaxInt64),
+	}
 	if x.query.err != nil {
 		return answer{}, x.query.err
 	}
 	ctx, cancel := context.WithTimeout(x.r.Context(), x.service.durations.journal)
 	defer cancel()
 	defer context.AfterFunc(x.world.ctx, cancel)()
-	waited := x.world.journal.wait(ctx, total, maxWaiting)
-	if !waited && x.r.Context().Err() != nil {
+	part, isDue := x.world.journal.read(ctx, q)
+	if !isDue && x.r.Context().Err() != nil {
 		// The client has left, so the journal, which may be large, is not encoded.
 		return answer{}, newError(http.StatusRequestTimeout, "the client left before its answer")
 	}
-	return answer{status: http.StatusOK, contentType: "application/json", body: x.world.journal.encode(after)}, nil
+	return answer{status: http.StatusOK, contentType: "application/json", body: part.encode()}, nil
 }
 
 func clearJournal(x *exchange) (answer, error) {

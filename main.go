@@ -1,10 +1,17 @@
 // Petstore serves the animal store API from memory, as a test double for programs
 // that call it. README.md shows how to use it. Comments cite its contract,
 // api/contract.md, by section.
+//
+// main.go is the process, and the check of a client. handlers.go is the API, in the order
+// in which a request passes through it. store.go is state: the pets, and the journal of
+// requests. auth.go is access: the key, and CORS. errors.go is failure: errors, and the
+// faults that are asked for.
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,9 +21,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -28,9 +38,10 @@ const apiVersion = "1.0.0"
 
 func main() {
 	// Without this, a write to standard output or standard error would end the
-	// process after the reader of that pipe has gone.
-	signal.Ignore(syscall.SIGPIPE)
-	err := run(context.Background(), exitSoon, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	// process after the reader of that pipe has gone. To ignore the signal would have a
+	// client that is checked ignore it, too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	err := run(context.Background(), exitIfStuck, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 	if err == nil {
 		return
 	}
@@ -51,23 +62,24 @@ func main() {
 // maxStop is how long a stop may take.
 const maxStop = time.Second
 
-// exitSoon ends the process when a stop that begins now has taken too long: it can be
+// exitIfStuck ends the process when a stop that begins now has taken too long: it can be
 // blocked by whatever a goroutine waits for, such as a reader of standard error.
-func exitSoon() {
+func exitIfStuck() {
 	time.Sleep(maxStop)
 	os.Exit(0)
 }
 
-// usageError is an error in the arguments.
+// usageError is an error in the arguments or, with -check, the reason why nothing can be
+// said of the client.
 type usageError struct{ error }
 
 // errInputEnded is why petstore stops when standard input has ended.
 var errInputEnded = errors.New("standard input has ended")
 
 // run serves until ctx is done, a signal arrives or, with -stdin, standard input ends, and
-// then returns nil. When it begins to stop, it calls stopping in a goroutine. It also
-// returns nil after it has printed the help or the version.
-func run(ctx context.Context, stopping func(), args []string,
+// then returns nil. When it begins to stop, it calls onStop in a goroutine. With -check, it
+// checks a client instead. It also returns nil after it has printed the help or the version.
+func run(ctx context.Context, onStop func(), args []string,
 	getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
 	opts, err := parseFlags(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
@@ -79,25 +91,18 @@ func run(ctx context.Context, stopping func(), args []string,
 	if opts.version {
 		return printVersion(stdout)
 	}
-	key := getenv("PETSTORE_API_KEY")
-	if err := validateKey(key); err != nil {
+	if opts.check {
+		err := check(ctx, opts, getenv, stdout, stderr)
+		if err != nil && err != errFindings {
+			return usageError{err}
+		}
 		return err
 	}
-	if strings.Contains(getenv("GODEBUG"), "httpmuxgo121=1") {
-		return errors.New("with httpmuxgo121=1 in GODEBUG, net/http would find no path; remove it")
-	}
-	if getenv("GOGC") == "" {
-		debug.SetGCPercent(200) // as garbage is most of the memory, this halves the time for it
-	}
-	seed, err := readSeedFile(opts.seed)
+	key, seed, err := prepare(opts, getenv)
 	if err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", opts.addr)
-	const inUseOnWindows = syscall.Errno(10048) // WSAEADDRINUSE, which is not syscall.EADDRINUSE
-	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, inUseOnWindows) {
-		return fmt.Errorf("%w; -addr 127.0.0.1:0 takes any free port", err)
-	}
+	ln, err := listen(opts.addr)
 	if err != nil {
 		return err
 	}
@@ -112,7 +117,7 @@ func run(ctx context.Context, stopping func(), args []string,
 	// Before this, a signal ends the process. After the first one, further signals are
 	// ignored to the end, as some supervisors, such as timeout(1), send two.
 	ctx, stop := context.WithCancelCause(ctx)
-	context.AfterFunc(ctx, stopping)
+	context.AfterFunc(ctx, onStop)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -127,10 +132,37 @@ func run(ctx context.Context, stopping func(), args []string,
 		}()
 	}
 	err = runServer(ln, s, stdout)
-	if context.Cause(ctx) == errInputEnded && !s.used.Load() {
+	if context.Cause(ctx) == errInputEnded && !s.wasCalled.Load() {
 		log.Warn("standard input has ended before any request; -stdin needs one that stays open")
 	}
 	return err
+}
+
+// prepare returns the key, which may be empty, and the pets of -seed. It also sets how
+// often garbage is collected.
+func prepare(opts options, getenv func(string) string) (key string, seed *store, err error) {
+	key = getenv("PETSTORE_API_KEY")
+	if err := validateKey(key); err != nil {
+		return "", nil, err
+	}
+	if strings.Contains(getenv("GODEBUG"), "httpmuxgo121=1") {
+		return "", nil, errors.New("with httpmuxgo121=1 in GODEBUG, net/http would find no path; remove it")
+	}
+	if getenv("GOGC") == "" {
+		debug.SetGCPercent(200) // as garbage is most of the memory, this halves the time for it
+	}
+	seed, err = readSeedFile(opts.seed)
+	return key, seed, err
+}
+
+// listen listens on an address, with advice on ports that are taken.
+func listen(addr string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", addr)
+	const inUseOnWindows = syscall.Errno(10048) // WSAEADDRINUSE, which is not syscall.EADDRINUSE
+	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, inUseOnWindows) {
+		err = fmt.Errorf("%w; -addr 127.0.0.1:0 takes any free port", err)
+	}
+	return ln, err
 }
 
 // printVersion prints the version of the API and of this build.
@@ -164,11 +196,16 @@ const randomKeyNotice = `PETSTORE_API_KEY is empty or not set, so this run has a
 
 // options are the values of the flags.
 type options struct {
-	addr    string
-	seed    string
-	stdin   bool
-	log     bool
-	version bool
+	addr      string
+	seed      string
+	stdin     bool
+	log       bool
+	version   bool
+	check     bool
+	accept    faultNames
+	only      faultNames // nil for all
+	operation string     // empty for that of the client
+	command   []string   // the client to check, and its arguments
 }
 
 // parseFlags parses the arguments. It returns flag.ErrHelp after it has printed
@@ -177,14 +214,23 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	var opts options
 	flags := flag.NewFlagSet("petstore", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free port,\n"+
-		"and :8080 listens on all interfaces")
+	flags.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free port, as does -check\n"+
+		"by default, and :8080 listens on all interfaces")
 	flags.StringVar(&opts.seed, "seed", "", "start with the pets in `file`, a JSON array")
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
 		"for example because the test that started it has ended")
 	flags.BoolVar(&opts.log, "log", false, "log the address of the page, the recorded requests, and those under\n"+
 		"/__admin with a method other than GET, HEAD and OPTIONS")
 	flags.BoolVar(&opts.version, "version", false, "print the versions of the API and of this build, and exit")
+	flags.BoolVar(&opts.check, "check", false, "run a client without a fault and then with each fault, and print what it\n"+
+		"does wrong; the client finds the base URL in PETSTORE_URL and the key\n"+
+		"in PETSTORE_API_KEY, and exits with 0 only if it has succeeded")
+	flags.Func("accept", "with -check, do not count what is found with these `faults`, such as lost,stall", opts.accept.parse)
+	flags.Func("only", "with -check, run the client with these `faults` only, and show what it prints;\n"+
+		"the faults are "+strings.Join(checkedNames(), ","), opts.only.parse)
+	flags.StringVar(&opts.operation, "operation", "", "with -check, the `name` of the operation whose first request gets the fault:\n"+
+		orList(faultOperations())+"; by default it is createPet or, if the client\n"+
+		"adds no pet, that of its first request")
 
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -194,8 +240,23 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		}
 		return opts, err
 	}
-	if flags.NArg() > 0 {
-		return opts, fmt.Errorf("unexpected argument %s", flags.Arg(0))
+	opts.command = flags.Args()
+	isSet := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { isSet[f.Name] = true })
+	switch {
+	case opts.check && len(opts.command) == 0:
+		return opts, errors.New("-check needs the command that runs the client")
+	case opts.check && opts.stdin:
+		return opts, errors.New("-check and -stdin exclude each other")
+	case opts.check && opts.operation != "" && !slices.Contains(faultOperations(), opts.operation):
+		return opts, fmt.Errorf("-operation is %s; it must be %s", quote(opts.operation), orList(faultOperations()))
+	case !opts.check && (isSet["accept"] || isSet["only"] || isSet["operation"]):
+		return opts, errors.New("-accept, -only and -operation need -check")
+	case !opts.check && len(opts.command) > 0:
+		return opts, fmt.Errorf("unexpected argument %s", opts.command[0])
+	}
+	if opts.check && !isSet["addr"] {
+		opts.addr = "127.0.0.1:0"
 	}
 	if _, _, err := net.SplitHostPort(opts.addr); err != nil { // net.Listen would take "" as all interfaces
 		return opts, fmt.Errorf("-addr takes host:port: %w", err)
@@ -210,6 +271,7 @@ serves until it is interrupted (Ctrl-C) or terminated. There is a page for
 browsers at /, and an OpenAPI description at /openapi.json.
 
 Usage: petstore [flags]
+       petstore [flags] -check command [argument]...
 
 Environment:
   PETSTORE_API_KEY
@@ -286,4 +348,328 @@ func newServer(s *service) *http.Server {
 		// net/http would answer OPTIONS * itself.
 		DisableGeneralOptionsHandler: true,
 	}
+}
+
+// The check of a client: the faults, the runs, and what is found. All that is said of a run
+// follows from its exit code, its time and its journal, beside those of the run without a
+// fault.
+
+// checkedFault is a fault with which a client is checked. The parameters are those of
+// PUT /__admin/fault.
+type checkedFault struct{ name, parameters string }
+
+func checkedFaults() []checkedFault {
+	faults := []checkedFault{
+		{"400", "code=400&times=1"},
+		{"401", "code=401&times=1"},
+		{"429", "code=429&times=1&retry-after=3"},
+		{"503", "code=503&times=1&retry-after=date:3"},
+		{"503-all", "code=503&retry-after=none"},
+	}
+	for _, e := range wordEffects {
+		if e != noEffect {
+			faults = append(faults, checkedFault{e.code, "code=" + e.code + "&times=1"})
+		}
+	}
+	return faults
+}
+
+func checkedNames() []string {
+	var names []string
+	for _, f := range checkedFaults() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// meaning returns what api/openapi.json says of the code of the fault.
+func (f checkedFault) meaning() string {
+	var description struct {
+		Components struct {
+			Schemas map[string]struct {
+				OneOf []struct {
+					Enum        []string
+					Description string
+				}
+			}
+		}
+	}
+	json.Unmarshal(openAPI, &description)
+	meanings := description.Components.Schemas["FaultCode"].OneOf
+	for _, one := range meanings {
+		if slices.Contains(one.Enum, f.name) {
+			return one.Description
+		}
+	}
+	return meanings[0].Description // that of a status
+}
+
+// faultNames are names of checkedFaults.
+type faultNames []string
+
+// parse parses the value of a flag, in which commas separate the names.
+func (n *faultNames) parse(text string) error {
+	*n = strings.Split(text, ",")
+	for _, name := range *n {
+		if !slices.Contains(checkedNames(), name) {
+			return fmt.Errorf("there is no fault %s; the faults are %s", quote(name), strings.Join(checkedNames(), ","))
+		}
+	}
+	return nil
+}
+
+// errFindings says that a client was checked, and does something wrong.
+var errFindings = errors.New("the client does something wrong; -accept leaves out what is as intended")
+
+// check runs a client without a fault and then with each of the chosen faults, and prints
+// what it does wrong. If that is anything, it returns errFindings. Any other error says why
+// the client cannot be checked.
+func check(ctx context.Context, opts options, getenv func(string) string, stdout, stderr io.Writer) error {
+	key, seed, err := prepare(opts, getenv)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	run := func(fault string, output io.Writer) (*clientRun, error) {
+		// Each run has a service of its own, so that what is left of it cannot reach the next one.
+		s := newService(ctx, cmp.Or(key, newKey()), seed, newLog(stderr, opts.log))
+		return runClient(s, opts, fault, output)
+	}
+	usual, err := run("code=ok", stderr)
+	if err != nil {
+		return err
+	}
+	operation, err := usual.chooseOperation(opts.operation)
+	if err != nil {
+		return fmt.Errorf("without a fault, the client %w", err)
+	}
+	var output io.Writer // nil drops what the client prints
+	if opts.only != nil {
+		output = stderr
+	}
+
+	fmt.Fprintln(stdout, "fault      exit seconds  pets  answers              finding")
+	var found []checkedFault
+	var notFound []string // of those that are accepted
+	runs, count := 0, 0
+	for _, f := range checkedFaults() {
+		if opts.only != nil && !slices.Contains(opts.only, f.name) {
+			continue
+		}
+		r, err := run(f.parameters+"&operation="+operation, output)
+		if err != nil {
+			return err
+		}
+		runs++
+		findings := r.findings(usual)
+		switch isAccepted := slices.Contains(opts.accept, f.name); {
+		case isAccepted && findings == nil:
+			notFound = append(notFound, f.name)
+		case isAccepted:
+			findings = append(findings, "accepted")
+		default:
+			count += len(findings)
+		}
+		if findings != nil {
+			found = append(found, f)
+		}
+		row := fmt.Sprintf("%-10s %4d %7.1f %5d  %-19s  %s",
+			f.name, r.exitCode, r.took.Seconds(), r.pets, r.answers(), strings.Join(findings, "; "))
+		fmt.Fprintln(stdout, strings.TrimRight(row, " "))
+	}
+	fmt.Fprintln(stdout)
+	for _, f := range found {
+		fmt.Fprintf(stdout, "%s: %s\n", f.name, f.meaning())
+	}
+	if found != nil {
+		fmt.Fprintln(stdout)
+	}
+	fmt.Fprintf(stdout, "%s in %s with %s (- is no answer)\n", quantity(count, "finding"), quantity(runs, "run"), operation)
+	for _, other := range faultOperations() {
+		if other != operation && len(usual.of(other)) > 0 {
+			fmt.Fprintf(stdout, "%s was not tested: -operation %[1]s\n", other)
+		}
+	}
+	if notFound != nil {
+		fmt.Fprintf(stdout, "accepted, but not found: %s\n", strings.Join(notFound, ","))
+	}
+	if count > 0 {
+		return errFindings
+	}
+	return nil
+}
+
+// quantity returns a number of things, such as "1 run" or "2 runs".
+func quantity(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprint(n, " ", noun)
+}
+
+// clientRun is what a client has done in a run.
+type clientRun struct {
+	base     string // the base URL that it got
+	exitCode int    // -1 if a signal has ended it
+	took     time.Duration
+	isCut    bool     // whether it was ended, as it took longer than a run may take
+	requests []*entry // the journal
+	pets     int      // that they have added
+}
+
+// runClient runs the client of opts with a standing fault of a service, which it closes.
+func runClient(s *service, opts options, fault string, output io.Writer) (*clientRun, error) {
+	w := s.current.Load()
+	parameters, _ := url.ParseQuery(fault)
+	standing, err := parseStandingFault(w.ctx, &arguments{Values: parameters}, s.faultOperations)
+	if err != nil {
+		return nil, err
+	}
+	w.setStanding(standing)
+	ln, err := listen(opts.addr)
+	if err != nil {
+		return nil, err
+	}
+	srv := newServer(s)
+	go srv.Serve(ln)
+	defer srv.Close()
+
+	root := rootURL(ln.Addr())
+	host, _, _ := net.SplitHostPort(strings.TrimPrefix(root, "http://"))
+	noProxy := host + ",localhost," + cmp.Or(os.Getenv("no_proxy"), os.Getenv("NO_PROXY"))
+	r := &clientRun{base: root + "/v1"}
+	ctx, cancel := context.WithTimeout(s.ctx, s.durations.run)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, opts.command[0], opts.command[1:]...)
+	cmd.Env = append(os.Environ(), "PETSTORE_URL="+r.base, "PETSTORE_API_KEY="+s.key,
+		"NO_PROXY="+noProxy, "no_proxy="+noProxy)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it can end what it has started
+	cmd.WaitDelay = time.Second                                           // before it is killed
+	started := time.Now()
+	err = cmd.Run()
+	r.took, r.isCut = time.Since(started), ctx.Err() != nil
+	switch {
+	case s.ctx.Err() != nil:
+		return nil, errors.New("interrupted")
+	case cmd.ProcessState == nil:
+		return nil, err // as there is no such command, for example
+	}
+	r.exitCode = cmd.ProcessState.ExitCode()
+	srv.Close() // so that a request that still waits ends, as its client has left
+	part, _ := w.journal.read(s.ctx, journalQuery{})
+	r.requests = part.ended
+	for _, e := range r.requests {
+		if e.Pet != 0 {
+			r.pets++
+		}
+	}
+	return r, nil
+}
+
+// answers returns the statuses of the first answers, such as "503 - 201".
+func (r *clientRun) answers() string {
+	var list []string
+	for _, e := range r.requests {
+		if e.Status == 0 {
+			list = append(list, "-")
+		} else {
+			list = append(list, strconv.Itoa(e.Status))
+		}
+	}
+	if len(list) > 5 {
+		list = append(list[:4], "…")
+	}
+	return strings.Join(list, " ")
+}
+
+// of returns the requests for an operation.
+func (r *clientRun) of(operation string) []*entry {
+	isOther := func(e *entry) bool { return e.Operation != operation }
+	return slices.DeleteFunc(slices.Clone(r.requests), isOther)
+}
+
+// chooseOperation returns the operation whose first request is to get the faults: the
+// given one or, if that is empty, createPet if the client adds a pet, and else that of its
+// first request. It returns an error if a run without a fault is not one to compare others
+// with.
+func (r *clientRun) chooseOperation(given string) (string, error) {
+	for _, e := range r.requests {
+		if !isUsable(e) {
+			return "", fmt.Errorf("gets %d for %s %s: %s", e.Status, e.Method, e.URL, e.Error)
+		}
+	}
+	operation := given
+	switch {
+	case r.isCut:
+		return "", errors.New("does not end within a minute")
+	case r.exitCode != 0:
+		return "", fmt.Errorf("exits with %d (its output is above)", r.exitCode)
+	case len(r.requests) == 0:
+		return "", fmt.Errorf("sends no request to %s: does it read PETSTORE_URL? (go test needs -count=1)", r.base)
+	case len(r.requests) >= maxEnded:
+		return "", errors.New("sends too many requests for the journal")
+	case given == "" && r.pets > 0:
+		operation = "createPet"
+	case given == "":
+		operation = r.requests[0].Operation
+	}
+	if len(r.of(operation)) == 0 {
+		return "", fmt.Errorf("sends no request for %s", operation)
+	}
+	return operation, nil
+}
+
+// isUsable reports whether a request that has ended got an answer that its client can use.
+func isUsable(e *entry) bool {
+	isSpoilt := e.Fault != nil && e.Fault.effect != nil && e.Fault.effect.spoils
+	return 200 <= e.Status && e.Status < 300 && e.Error == "" && !isSpoilt
+}
+
+// findings returns what the client has done wrong in a run with a fault. What it may have
+// done for a good reason, such as not to try again, is not wrong.
+func (r *clientRun) findings(usual *clientRun) (list []string) {
+	i := slices.IndexFunc(r.requests, func(e *entry) bool { return e.Fault != nil })
+	if i < 0 {
+		return []string{"sends no request"}
+	}
+	struck := r.requests[i] // the first request with the fault
+	since := func(e *entry) float64 { return e.Time.Sub(struck.Time.Time).Seconds() }
+	succeeds := r.exitCode == 0 && !r.isCut
+	fails := r.exitCode != 0 && !r.isCut
+	// An answer is one to the struck request, or to one that began after its end. That may
+	// be recorded a moment late, if the client has left.
+	hasAnswer := slices.ContainsFunc(r.requests, func(e *entry) bool {
+		return isUsable(e) && (e == struck || since(e) > struck.Seconds-0.1)
+	})
+	// It is not known which requests are repetitions, but how many. The first of them came
+	// when as many were left, or before.
+	same := r.of(struck.Operation)
+	repeats := len(same) - len(usual.of(struck.Operation))
+	first := since(same[len(same)-max(1, repeats)])
+	last := since(same[len(same)-1])
+	retryAfter := http.Header(struck.AnswerHeaders).Get("Retry-After")
+
+	rule := func(isBroken bool, finding string, a ...any) {
+		if isBroken {
+			list = append(list, fmt.Sprintf(finding, a...))
+		}
+	}
+	rule(r.isCut, "does not end within a minute")
+	rule(struck.Seconds > 25, "waits for more than 25 s") // of the 30 of a stall
+	rule(r.pets > usual.pets, "adds %d pets instead of %d", r.pets, usual.pets)
+	rule(succeeds && r.pets < usual.pets, "exits with 0, but has added %d of %d pets", r.pets, usual.pets)
+	// If the pets are not those of the usual run, that is said above.
+	rule(succeeds && r.pets == usual.pets && !hasAnswer, "exits with 0 without a usable answer")
+	// If the time limit of the client has ended before, it has left, and is right.
+	rule(fails && isUsable(struck), "fails, although the answer is right")
+	// The answer to the same request would be the same.
+	rule(repeats > 0 && (struck.Status == 400 || struck.Status == 401), "repeats the request after a %d", struck.Status)
+	// A date in 3 s is one in 2 s for a client that drops fractions.
+	rule(repeats > 0 && retryAfter != "" && first < 1.9,
+		"repeats after %.1f s, in spite of Retry-After: %s", first, retryAfter)
+	// More than five in a second leave a service no time to recover.
+	rule(repeats > 1 && retryAfter == "" && float64(repeats) > 5*last, "repeats %d times in %.1f s", repeats, last)
+	return list
 }

@@ -331,9 +331,10 @@ type entry struct {
 	Time      timestamp     `json:"time"`    // of its arrival
 	Method    string        `json:"method"`
 	URL       string        `json:"url"`
+	Client    string        `json:"client"` // the address and port of the connection
 	Operation string        `json:"operation,omitempty"`
 	Headers   journalHeader `json:"headers"`         // see sentHeader
-	Body      string        `json:"body"`            // its beginning, once it has been read
+	Body      string        `json:"body"`            // its first bytes, as far as they have been read
 	Fault     *fault        `json:"fault,omitempty"` // once it has been chosen, or nil; must not be modified
 	*outcome                // nil while the request waits
 	Seconds   float64       `json:"seconds"` // from the arrival to the end, or so far
@@ -346,7 +347,7 @@ type outcome struct {
 	Status        int           `json:"status"`                  // 0 for no answer
 	Pet           int64         `json:"pet,omitempty"`           // the id of the pet that it has added, or 0
 	AnswerHeaders journalHeader `json:"answerHeaders,omitempty"` // without most headers that net/http adds
-	Answer        string        `json:"answer"`                  // its beginning
+	Answer        string        `json:"answer"`                  // its first bytes
 	Error         string        `json:"error,omitempty"`
 	Ignored       []string      `json:"ignored,omitempty"` // preferences, query parameters, members of the body; each sorted
 	Ended         int64         `json:"ended"`             // counts the requests as they end: 1, 2, 3, …
@@ -358,8 +359,8 @@ const (
 	maxText  = 4000 // bytes of a body in an entry
 )
 
-// beginning returns what an entry has of a body.
-func beginning(body []byte) string { return string(body[:min(len(body), maxText)]) }
+// firstBytes returns what an entry has of a body.
+func firstBytes(body []byte) string { return string(body[:min(len(body), maxText)]) }
 
 // timestamp is a time that is encoded in UTC, to the millisecond. It is
 // formatted when the journal is read, and not for each request.
@@ -390,8 +391,13 @@ func (h journalHeader) MarshalJSON() ([]byte, error) {
 
 // journalMeta says what a journal counts.
 type journalMeta struct {
-	Total int64     `json:"total"` // of the requests that have ended
-	Since time.Time `json:"since"` // to the nanosecond, so that clients can tell clears apart
+	Total int64  `json:"total"` // of the requests that have ended
+	Since string `json:"since"` // in UTC, to the nanosecond, so that clients can tell clears apart
+}
+
+// newMeta returns the journalMeta of a journal that begins now.
+func newMeta() journalMeta {
+	return journalMeta{Since: time.Now().UTC().Format(time.RFC3339Nano)}
 }
 
 // journal holds the requests of clients: those that wait, which have arrived and have not
@@ -407,7 +413,7 @@ type journal struct {
 }
 
 func newJournal() *journal {
-	j := &journal{meta: journalMeta{Since: time.Now().UTC()}}
+	j := &journal{meta: newMeta()}
 	j.changed = sync.NewCond(&j.mu)
 	return j
 }
@@ -446,16 +452,67 @@ func (j *journal) end(e *entry, o outcome) {
 	j.changed.Broadcast()
 }
 
-// encode returns the journal as JSON, with one request a line: what read returns.
-func (j *journal) encode(after int64) []byte {
-	ended, waiting, meta := j.read(after)
+// journalQuery is what a reader asks of the journal.
+type journalQuery struct {
+	since      []string // the Since for which the numbers below are meant, or nil for any
+	after      int64    // the largest Ended that is not to be read
+	total      int64    // how many requests are to have ended before the journal is read
+	maxWaiting int64    // how many of the requests that have arrived before may wait then
+}
+
+// journalPart is what a reader gets of the journal.
+type journalPart struct {
+	ended   []*entry // in the order of arrival
+	waiting []*entry // copies, in the order of arrival
+	meta    journalMeta
+}
+
+// read waits until total requests have ended, and at most maxWaiting of the requests that
+// have arrived before the call wait. If the journal is cleared, or its Since is not that of
+// the query, there is nothing to wait for, and in the second case all of it is read. When
+// ctx is done first, read returns the journal as it is, and reports false.
+func (j *journal) read(ctx context.Context, q journalQuery) (part journalPart, isDue bool) {
+	defer context.AfterFunc(ctx, func() {
+		j.mu.Lock() // or this could come after the check of ctx and before the Wait below
+		defer j.mu.Unlock()
+		j.changed.Broadcast()
+	})()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	clears, arrived := j.clears, j.arrived
+	isOfAnother := func() bool { return q.since != nil && q.since[0] != j.meta.Since }
+	check := func() bool {
+		earlier := sort.Search(len(j.waiting), func(i int) bool { return j.waiting[i].Arrived > arrived })
+		return isOfAnother() || j.clears != clears || j.meta.Total >= q.total && int64(earlier) <= q.maxWaiting
+	}
+	for isDue = check(); !isDue && ctx.Err() == nil; isDue = check() {
+		j.changed.Wait()
+	}
+
+	for _, e := range j.ended {
+		if e.Ended > q.after || isOfAnother() {
+			part.ended = append(part.ended, e)
+		}
+	}
+	slices.SortFunc(part.ended, func(a, b *entry) int { return cmp.Compare(a.Arrived, b.Arrived) })
+	for _, e := range j.waiting {
+		now := *e
+		now.Seconds = secondsSince(e.Time.Time)
+		part.waiting = append(part.waiting, &now)
+	}
+	part.meta = j.meta
+	return part, isDue
+}
+
+// encode returns the journal as JSON, with one request a line.
+func (p journalPart) encode() []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"requests":`)
-	writeLines(&b, ended)
+	writeLines(&b, p.ended)
 	b.WriteString(`,"waiting":`)
-	writeLines(&b, waiting)
+	writeLines(&b, p.waiting)
 	b.WriteString(`,"meta":`)
-	writeJSON(&b, meta)
+	writeJSON(&b, p.meta)
 	b.WriteString("}\n")
 	return b.Bytes()
 }
@@ -471,52 +528,11 @@ func writeLines(b *bytes.Buffer, entries []*entry) {
 	b.WriteString(end)
 }
 
-// read returns the requests that have ended after as many others, and those that wait.
-// Both are in the order of arrival.
-func (j *journal) read(after int64) (ended, waiting []*entry, meta journalMeta) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, e := range j.ended {
-		if e.Ended > after {
-			ended = append(ended, e)
-		}
-	}
-	slices.SortFunc(ended, func(a, b *entry) int { return cmp.Compare(a.Arrived, b.Arrived) })
-	for _, e := range j.waiting {
-		now := *e
-		now.Seconds = secondsSince(e.Time.Time)
-		waiting = append(waiting, &now)
-	}
-	return ended, waiting, j.meta
-}
-
 // clear removes the requests that have ended. Those that wait go when they end.
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.ended, j.meta = nil, journalMeta{Since: time.Now().UTC()}
+	j.ended, j.meta = nil, newMeta()
 	j.clears++
 	j.changed.Broadcast()
-}
-
-// wait waits for two things: that total requests have ended, and that at most maxWaiting
-// of the requests that have arrived before the call still wait. It returns true when both
-// are so, or when the journal is cleared. It returns false if ctx is done first.
-func (j *journal) wait(ctx context.Context, total, maxWaiting int64) bool {
-	defer context.AfterFunc(ctx, func() {
-		j.mu.Lock() // or this could come after the check of ctx and before the Wait below
-		defer j.mu.Unlock()
-		j.changed.Broadcast()
-	})()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	clears, arrived := j.clears, j.arrived
-	isLater := func(i int) bool { return j.waiting[i].Arrived > arrived }
-	for j.clears == clears && (j.meta.Total < total || int64(sort.Search(len(j.waiting), isLater)) > maxWaiting) {
-		if ctx.Err() != nil {
-			return false
-		}
-		j.changed.Wait()
-	}
-	return true
 }
