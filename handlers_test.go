@@ -2581,6 +2581,16 @@ func TestFindings(t *testing.T) {
 	made := func(arrived, seconds float64, status int) *entry {
 		return &entry{Operation: "createPet", Time: at(arrived), Seconds: seconds, outcome: &outcome{Status: status}}
 	}
+	another := func(arrived float64, status int) *entry { // another pet
+		e := made(arrived, 0, status)
+		e.Body = newIda
+		return e
+	}
+	other := func(arrived float64, status int) *entry { // for another operation
+		e := made(arrived, 0, status)
+		e.Operation = "listPets"
+		return e
+	}
 	struck := func(seconds float64, status int, code, retryAfter string) *entry {
 		e := made(0, seconds, status)
 		effect, err := findEffect(code)
@@ -2607,17 +2617,22 @@ func TestFindings(t *testing.T) {
 		{1, false, 1, []*entry{struck(0, 429, "429", "3"), made(1.8, 0, 201)}, []string{late}},
 		{1, false, 1, []*entry{struck(0, 429, "429", "3"), made(1.9, 0, 201)}, nil},
 		{1, false, 1, []*entry{struck(0, 429, "429", "3"), made(1.8, 0, 503), made(9, 0, 201)}, []string{late}},
-		// Which of these is the repetition is not known, and it can be the last.
+		// Which of the same requests is the repetition is not known, and it can be the last.
 		{1, false, 3, []*entry{struck(0, 429, "429", "3"), made(0, 0, 201), made(0, 0, 201), made(3, 0, 201)}, nil},
+		{1, false, 1, []*entry{struck(0, 429, "429", "3"), made(1.8, 0, 201), another(3, 201)}, []string{late}},
 		{1, false, 1, []*entry{struck(0, 503, "503", ""), made(0, 0, 503), made(0.39, 0, 503)}, []string{"repeats 2 times in 0.4 s"}},
 		{1, false, 1, []*entry{struck(0, 503, "503", ""), made(0, 0, 503), made(0.41, 0, 503)}, nil},
 		{1, false, 1, []*entry{struck(0, 503, "503", ""), made(0, 0, 503)}, nil},
+		{1, false, 2, []*entry{struck(0, 503, "503", ""), made(0, 0, 503), made(0.1, 0, 503), made(0.1, 0, 503)}, nil},
 		{1, false, 2, []*entry{struck(0, 400, "400", ""), made(0, 0, 201)}, nil},
+		{1, false, 1, []*entry{struck(0, 400, "400", ""), another(0, 201)}, nil},
 
 		// Petstore may notice a moment late that a client has left.
-		{0, false, 1, []*entry{struck(2, 0, "lost", ""), made(1.95, 0, 200)}, nil},
-		{0, false, 1, []*entry{struck(2, 0, "lost", ""), made(1.85, 0, 200)}, []string{unread}},
-		{0, false, 1, []*entry{struck(2, 0, "lost", ""), made(3, 0, 404)}, []string{unread}},
+		{0, false, 1, []*entry{struck(2, 0, "lost", ""), other(1.95, 200)}, nil},
+		{0, false, 1, []*entry{struck(2, 0, "lost", ""), other(1.85, 200)}, []string{unread}},
+		{0, false, 1, []*entry{struck(2, 0, "lost", ""), other(3, 404)}, []string{unread}},
+		{0, false, 1, []*entry{struck(2, 0, "stall", ""), made(1, 0, 201)}, nil}, // one in its place
+		{0, false, 2, []*entry{struck(2, 0, "stall", ""), made(1, 0, 201)}, []string{unread}},
 		{1, false, 1, []*entry{struck(9, 201, "drip", "")}, []string{fails}},
 		{1, false, 1, []*entry{left}, nil},
 	} {

@@ -584,10 +584,19 @@ func (r *clientRun) answers() string {
 	return strings.Join(list, " ")
 }
 
+// sent returns the requests for which isOne reports true.
+func (r *clientRun) sent(isOne func(*entry) bool) (list []*entry) {
+	for _, e := range r.requests {
+		if isOne(e) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 // of returns the requests for an operation.
 func (r *clientRun) of(operation string) []*entry {
-	isOther := func(e *entry) bool { return e.Operation != operation }
-	return slices.DeleteFunc(slices.Clone(r.requests), isOther)
+	return r.sent(func(e *entry) bool { return e.Operation == operation })
 }
 
 // chooseOperation returns the operation whose first request is to get the faults: the
@@ -638,17 +647,17 @@ func (r *clientRun) findings(usual *clientRun) (list []string) {
 	since := func(e *entry) float64 { return e.Time.Sub(struck.Time.Time).Seconds() }
 	succeeds := r.exitCode == 0 && !r.isCut
 	fails := r.exitCode != 0 && !r.isCut
-	// An answer is one to the struck request, or to one that began after its end. That may
-	// be recorded a moment late, if the client has left.
-	hasAnswer := slices.ContainsFunc(r.requests, func(e *entry) bool {
-		return isUsable(e) && (e == struck || since(e) > struck.Seconds-0.1)
-	})
-	// It is not known which requests are repetitions, but how many. The first of them came
-	// when as many were left, or before.
-	same := r.of(struck.Operation)
-	repeats := len(same) - len(usual.of(struck.Operation))
-	first := since(same[len(same)-max(1, repeats)])
-	last := since(same[len(same)-1])
+	// An answer is one to the struck request, to one in its place, or to one that began after
+	// its end. That may be recorded a moment late, if the client has left.
+	usable := r.sent(func(e *entry) bool { return e.Operation == struck.Operation && isUsable(e) })
+	hasAnswer := len(usable) >= len(usual.of(struck.Operation)) ||
+		slices.ContainsFunc(r.requests, func(e *entry) bool { return isUsable(e) && since(e) > struck.Seconds-0.1 })
+	// Of the same requests, it is known how many are repetitions, and not which. The first of
+	// them came when as many were left, or before.
+	isSame := func(e *entry) bool { return e.Method == struck.Method && e.URL == struck.URL && e.Body == struck.Body }
+	same, usually := r.sent(isSame), max(1, len(usual.sent(isSame)))
+	repeats := len(same) - usually
+	first, last := since(same[len(same)-max(1, repeats)]), since(same[len(same)-1])
 	retryAfter := http.Header(struck.AnswerHeaders).Get("Retry-After")
 
 	rule := func(isBroken bool, finding string, a ...any) {
@@ -669,7 +678,8 @@ func (r *clientRun) findings(usual *clientRun) (list []string) {
 	// A date in 3 s is one in 2 s for a client that drops fractions.
 	rule(repeats > 0 && retryAfter != "" && first < 1.9,
 		"repeats after %.1f s, in spite of Retry-After: %s", first, retryAfter)
-	// More than five in a second leave a service no time to recover.
-	rule(repeats > 1 && retryAfter == "" && float64(repeats) > 5*last, "repeats %d times in %.1f s", repeats, last)
+	// More than five of each in a second leave a service no time to recover.
+	rule(repeats > usually && retryAfter == "" && float64(repeats) > 5*last*float64(usually),
+		"repeats %d times in %.1f s", repeats, last)
 	return list
 }
