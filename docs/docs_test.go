@@ -5,6 +5,7 @@ package docs
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -162,10 +163,14 @@ func TestTables(t *testing.T) {
 		tables[table] += "| " + strings.Join(cells, " | ") + " |\n"
 	}
 	members := func(table, prefix, of string) {
-		for _, m := range d.resolve(d.Components.Schemas[of]).Properties {
-			name := "`" + prefix + m.name + "`"
+		schema := d.resolve(d.Components.Schemas[of])
+		for _, m := range schema.Properties {
+			name, values := "`"+prefix+m.name+"`", d.values(m.value)
+			if table == "journal" && !slices.Contains(schema.Required, m.name) {
+				values += ", or absent"
+			}
 			if table != "faults" || !strings.Contains(tables[table], "| "+name+" |") { // it is no parameter
-				row(table, name, d.values(m.value), d.resolve(m.value).Description)
+				row(table, name, values, d.resolve(m.value).Description)
 			}
 		}
 	}
@@ -188,6 +193,19 @@ func TestTables(t *testing.T) {
 	members("journal", "meta.", "JournalMeta")
 	for _, code := range d.Components.Schemas["FaultCode"].OneOf {
 		row("codes", d.values(code), code.Description)
+	}
+	for _, op := range d.operations {
+		if op.OperationID == "showJournal" {
+			var journal struct{ Requests []object[json.RawMessage] }
+			json.Unmarshal(op.Responses["200"].Content["application/json"].Example, &journal)
+			var lines []string
+			for _, m := range journal.Requests[0] {
+				var value bytes.Buffer
+				json.Compact(&value, m.value)
+				lines = append(lines, fmt.Sprintf("  %q: %s", m.name, value.String()))
+			}
+			tables["entry"] = "```json\n{\n" + strings.Join(lines, ",\n") + "\n}\n```\n"
+		}
 	}
 	help, _ := exec.Command(petstore, "-h").CombinedOutput()
 	tables["flags"] = "```\n" + find(string(help), `(?s)\n\n(.*)`)[0] + "```\n"
@@ -291,6 +309,11 @@ func TestSchemas(t *testing.T) {
 	d, s := readOpenAPI(t), start(t)
 	seen := map[string]bool{} // whether a member, such as Pet.id, is in some answer
 	for _, op := range d.operations {
+		for status, response := range op.Responses {
+			if content := response.Content["application/json"]; content.Example != nil {
+				d.check(t, "the example of "+op.OperationID+" "+status, content.Schema, content.Example, map[string]bool{})
+			}
+		}
 		body := map[string]string{"createPet": rex, "reset": "[" + rex + "]"}[op.OperationID]
 		check := func(fault string, headers ...string) {
 			request := strings.Replace(op.request, "{petId}", "1", 1)
@@ -356,7 +379,10 @@ type operation struct {
 		Schema                schema
 	}
 	Responses map[string]struct {
-		Content map[string]struct{ Schema schema }
+		Content map[string]struct {
+			Schema  schema
+			Example json.RawMessage
+		}
 	}
 }
 

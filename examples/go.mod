@@ -1,3 +1,3 @@
 module examples
 
-go 1.22
+go 1.22.0
