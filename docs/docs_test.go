@@ -390,7 +390,8 @@ func (op operation) isAdmin() bool { return strings.Contains(op.request, " /__ad
 
 type schema struct {
 	Ref                                             string `json:"$ref"`
-	Title, Description, Type                        string
+	Description, Type                               string
+	Values                                          string `json:"x-values"` // which are allowed, in words
 	Enum, Required                                  []string
 	AllOf, OneOf                                    []schema
 	Items                                           *schema
@@ -465,7 +466,7 @@ func (d *description) words(s schema) []string {
 // values says which values a schema allows.
 func (d *description) values(s schema) string {
 	s = d.resolve(s)
-	text := cmp.Or(s.Title, s.Type)
+	text := cmp.Or(s.Values, s.Type)
 	switch {
 	case s.Enum != nil:
 		text = "`" + strings.Join(s.Enum, "`, `") + "`"
