@@ -521,6 +521,7 @@ type clientRun struct {
 // runClient runs the client of opts with a standing fault of a service, which it closes.
 func runClient(s *service, opts options, fault string, output io.Writer) (*clientRun, error) {
 	w := s.current.Load()
+	w.journal.keeps = 100 * maxEnded // of a client that repeats without an end, too
 	parameters, _ := url.ParseQuery(fault)
 	standing, err := parseStandingFault(w.ctx, &arguments{Values: parameters}, s.faultOperations)
 	if err != nil {
@@ -617,7 +618,7 @@ func (r *clientRun) chooseOperation(given string) (string, error) {
 		return "", fmt.Errorf("exits with %d (its output is above)", r.exitCode)
 	case len(r.requests) == 0:
 		return "", fmt.Errorf("sends no request to %s: does it read PETSTORE_URL? (go test needs -count=1)", r.base)
-	case len(r.requests) >= maxEnded:
+	case len(r.requests) >= maxEnded: // or there would be no room for repetitions
 		return "", errors.New("sends too many requests for the journal")
 	case given == "" && r.pets > 0:
 		operation = "createPet"

@@ -355,7 +355,7 @@ type outcome struct {
 
 // The bounds of the journal.
 const (
-	maxEnded = 1000 // requests that have ended
+	maxEnded = 1000 // requests that have ended, unless a client is checked
 	maxText  = 4000 // bytes of a body in an entry
 )
 
@@ -409,11 +409,12 @@ type journal struct {
 	arrived int64      // how many requests have arrived
 	clears  int        // how often the journal was cleared
 	meta    journalMeta
+	keeps   int        // how many requests that have ended are kept
 	changed *sync.Cond // broadcasts that a request has ended, or that the journal was cleared
 }
 
 func newJournal() *journal {
-	j := &journal{meta: newMeta()}
+	j := &journal{meta: newMeta(), keeps: maxEnded}
 	j.changed = sync.NewCond(&j.mu)
 	return j
 }
@@ -436,7 +437,7 @@ func (j *journal) update(change func()) {
 
 // end removes an entry from those that wait, as its request has ended. If the journal has
 // not been cleared since the request arrived, the entry gets its outcome and is one of
-// those that have ended, of which the last maxEnded are kept.
+// those that have ended, of which the last are kept.
 func (j *journal) end(e *entry, o outcome) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -447,7 +448,7 @@ func (j *journal) end(e *entry, o outcome) {
 		o.Ended = j.meta.Total
 		e.outcome, e.Seconds = &o, secondsSince(e.Time.Time)
 		j.ended = append(j.ended, e)
-		j.ended = slices.Delete(j.ended, 0, max(0, len(j.ended)-maxEnded))
+		j.ended = slices.Delete(j.ended, 0, max(0, len(j.ended)-j.keeps))
 	}
 	j.changed.Broadcast()
 }
