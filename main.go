@@ -228,9 +228,9 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	flags.Func("accept", "with -check, do not count what is found with these `faults`, such as lost,stall", opts.accept.parse)
 	flags.Func("only", "with -check, run the client with these `faults` only, and show what it prints;\n"+
 		"the faults are "+strings.Join(checkedNames(), ","), opts.only.parse)
-	flags.StringVar(&opts.operation, "operation", "", "with -check, the `name` of the operation whose first request gets the fault:\n"+
-		orList(faultOperations())+"; by default it is createPet or, if the client\n"+
-		"adds no pet, that of its first request")
+	flags.StringVar(&opts.operation, "operation", "", "with -check, the `name` of the operation that the faults are for:\n"+
+		orList(faultOperations())+"; by default it is createPet or,\n"+
+		"if the client adds no pet, that of its first request")
 
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -276,7 +276,8 @@ Usage: petstore [flags]
 Environment:
   PETSTORE_API_KEY
     	the API key that clients must send, 1 to %d visible ASCII characters;
-    	if it is empty or not set, a random key is used and shown on standard error
+    	if it is empty or not set, a random key is used and, without -check, shown
+    	on standard error
 
 Flags:
 `
@@ -419,11 +420,11 @@ func (n *faultNames) parse(text string) error {
 }
 
 // errFindings says that a client was checked, and does something wrong.
-var errFindings = errors.New("the client does something wrong; -accept leaves out what is as intended")
+var errFindings = errors.New("the client does something wrong; with -accept, what is as intended does not count")
 
 // check runs a client without a fault and then with each of the chosen faults, and prints
-// what it does wrong. If that is anything, it returns errFindings. Any other error says why
-// the client cannot be checked.
+// what it does wrong. If any of that counts, it returns errFindings. Any other error says
+// why the client cannot be checked.
 func check(ctx context.Context, opts options, getenv func(string) string, stdout, stderr io.Writer) error {
 	key, seed, err := prepare(opts, getenv)
 	if err != nil {
@@ -432,7 +433,8 @@ func check(ctx context.Context, opts options, getenv func(string) string, stdout
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	run := func(fault string, output io.Writer) (*clientRun, error) {
-		// Each run has a service of its own, so that what is left of it cannot reach the next one.
+		// Each run has a service of its own, so that what is left of it cannot reach the next
+		// one, unless -addr and PETSTORE_API_KEY are the same for all.
 		s := newService(ctx, cmp.Or(key, newKey()), seed, newLog(stderr, opts.log))
 		return runClient(s, opts, fault, output)
 	}
@@ -641,8 +643,11 @@ func isUsable(e *entry) bool {
 // done for a good reason, such as not to try again, is not wrong.
 func (r *clientRun) findings(usual *clientRun) (list []string) {
 	i := slices.IndexFunc(r.requests, func(e *entry) bool { return e.Fault != nil })
-	if i < 0 {
+	if len(r.requests) == 0 {
 		return []string{"sends no request"}
+	}
+	if i < 0 {
+		return []string{"sends no request that gets the fault"}
 	}
 	struck := r.requests[i] // the first request with the fault
 	since := func(e *entry) float64 { return e.Time.Sub(struck.Time.Time).Seconds() }
@@ -679,7 +684,7 @@ func (r *clientRun) findings(usual *clientRun) (list []string) {
 	// A date in 3 s is one in 2 s for a client that drops fractions.
 	rule(repeats > 0 && retryAfter != "" && first < 1.9,
 		"repeats after %.1f s, in spite of Retry-After: %s", first, retryAfter)
-	// More than five of each in a second leave a service no time to recover.
+	// At a rate of more than five a second, a service has no time to recover.
 	rule(repeats > usually && retryAfter == "" && float64(repeats) > 5*last*float64(usually),
 		"repeats %d times in %.1f s", repeats, last)
 	return list
