@@ -938,13 +938,19 @@ page.list.addEventListener("scroll", () => {
 
 page.list.addEventListener("pointermove", () => (pointedAt = Date.now()));
 
-// What a finger presses, a browser may not take as active.
+// What a finger presses, a browser may not take as active. The end of one touch does
+// not end the next.
+let touchEnd = 0; // a timer
 page.rows.addEventListener("pointerdown", ({ pointerType }) => {
+  clearTimeout(touchEnd);
   isTouched = pointerType !== "mouse";
   selected = String(getSelection());
 });
 for (const type of ["pointerup", "pointercancel"]) {
-  window.addEventListener(type, () => setTimeout(() => (isTouched = false), clickTime));
+  window.addEventListener(type, () => {
+    clearTimeout(touchEnd);
+    touchEnd = setTimeout(() => (isTouched = false), clickTime);
+  });
 }
 
 // Whoever selects a text in a row does not want to open it.
