@@ -2369,7 +2369,7 @@ func careful() error {
 			return err
 		}
 		after := answer.header.Get("Retry-After")
-		seconds, err := strconv.Atoi(after)
+		seconds, _ := strconv.Atoi(after) // 0 if it is a date
 		if date, err := http.ParseTime(after); err == nil {
 			seconds = int(time.Until(date).Seconds()) + 1
 		}

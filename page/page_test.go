@@ -1341,23 +1341,23 @@ func (p *page) startBrowser() {
 	p.Helper()
 	const missing = "the page is not tested, which needs Chromium and chromedriver: %v\n%s"
 	driver := exec.Command("chromedriver", "--port=0")
-	var said bytes.Buffer
-	driver.Stderr = &said
 	driver.WaitDelay = time.Second
 	stdout, err := driver.StdoutPipe()
+	driver.Stderr = driver.Stdout
+	said := ""
 	if err := errors.Join(err, driver.Start()); err != nil {
 		p.Skipf(missing, err, "")
 	}
 	var base string
 	lines := bufio.NewScanner(stdout)
 	for base == "" && lines.Scan() {
-		fmt.Fprintln(&said, lines.Text())
+		said += lines.Text() + "\n"
 		if _, port, ok := strings.Cut(lines.Text(), "started successfully on port "); ok {
 			base = "http://127.0.0.1:" + strings.TrimSuffix(port, ".")
 		}
 	}
 	if base == "" {
-		p.Skipf(missing, driver.Wait(), &said)
+		p.Skipf(missing, driver.Wait(), said)
 	}
 	p.Cleanup(func() {
 		if resp, err := http.Get(base + "/shutdown"); err == nil {
