@@ -452,8 +452,8 @@ func check(ctx context.Context, opts options, getenv func(string) string, stdout
 	}
 
 	fmt.Fprintln(stdout, "fault      exit seconds  pets  answers              finding")
-	var found []checkedFault
-	var notFound []string // of those that are accepted
+	var found []checkedFault // with which something is found, to be explained
+	var notFound []string    // the accepted faults with which nothing is found
 	runs, count := 0, 0
 	for _, f := range checkedFaults() {
 		if opts.only != nil && !slices.Contains(opts.only, f.name) {
@@ -523,7 +523,9 @@ type clientRun struct {
 // runClient runs the client of opts with a standing fault of a service, which it closes.
 func runClient(s *service, opts options, fault string, output io.Writer) (*clientRun, error) {
 	w := s.current.Load()
-	w.journal.keeps = 100 * maxEnded // of a client that repeats without an end, too
+	// A client that repeats without an end must not push the request with the fault out of
+	// the journal.
+	w.journal.keeps = 100 * maxEnded
 	parameters, _ := url.ParseQuery(fault)
 	standing, err := parseStandingFault(w.ctx, &arguments{Values: parameters}, s.faultOperations)
 	if err != nil {
@@ -620,7 +622,7 @@ func (r *clientRun) chooseOperation(given string) (string, error) {
 		return "", fmt.Errorf("exits with %d (its output is above)", r.exitCode)
 	case len(r.requests) == 0:
 		return "", fmt.Errorf("sends no request to %s: does it read PETSTORE_URL? (go test needs -count=1)", r.base)
-	case len(r.requests) >= maxEnded: // or there would be no room for repetitions
+	case len(r.requests) >= maxEnded:
 		return "", errors.New("sends too many requests for the journal")
 	case given == "" && r.pets > 0:
 		operation = "createPet"
@@ -642,10 +644,10 @@ func isUsable(e *entry) bool {
 // findings returns what the client has done wrong in a run with a fault. What it may have
 // done for a good reason, such as not to try again, is not wrong.
 func (r *clientRun) findings(usual *clientRun) (list []string) {
-	i := slices.IndexFunc(r.requests, func(e *entry) bool { return e.Fault != nil })
 	if len(r.requests) == 0 {
 		return []string{"sends no request"}
 	}
+	i := slices.IndexFunc(r.requests, func(e *entry) bool { return e.Fault != nil })
 	if i < 0 {
 		return []string{"sends no request that gets the fault"}
 	}

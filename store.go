@@ -355,7 +355,7 @@ type outcome struct {
 
 // The bounds of the journal.
 const (
-	maxEnded = 1000 // requests that have ended, unless a client is checked
+	maxEnded = 1000 // requests that have ended; while a client is checked, more
 	maxText  = 4000 // bytes of a body in an entry
 )
 
