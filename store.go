@@ -339,7 +339,7 @@ type entry struct {
 	*outcome                // nil while the request waits
 	Seconds   float64       `json:"seconds"` // from the arrival to the end, or so far
 
-	clears int // how often the journal had been cleared before the request arrived
+	period *period // in which the request arrived
 }
 
 // outcome is what became of a request. A request has ended when it has one.
@@ -395,26 +395,29 @@ type journalMeta struct {
 	Since string `json:"since"` // in UTC, to the nanosecond, so that clients can tell clears apart
 }
 
-// newMeta returns the journalMeta of a journal that begins now.
-func newMeta() journalMeta {
-	return journalMeta{Since: time.Now().UTC().Format(time.RFC3339Nano)}
-}
-
 // journal holds the requests of clients: those that wait, which have arrived and have not
 // ended, and the last ones that have ended. It is safe for concurrent use.
 type journal struct {
-	mu      sync.Mutex // guards the fields below, and the entries that wait
+	mu      sync.Mutex // guards the fields below, the period, and the entries that wait
 	waiting []*entry   // in the order of arrival
-	ended   []*entry   // in the order of ending; these entries change no more
 	arrived int64      // how many requests have arrived
-	clears  int        // how often the journal was cleared
-	meta    journalMeta
 	keeps   int        // how many requests that have ended are kept
+	period  *period
 	changed *sync.Cond // broadcasts that a request has ended, or that the journal was cleared
 }
 
+// period is what has ended since the journal began or, at the last time, was cleared.
+type period struct {
+	ended []*entry // in the order of ending; these entries change no more
+	meta  journalMeta
+}
+
+func newPeriod() *period {
+	return &period{meta: journalMeta{Since: time.Now().UTC().Format(time.RFC3339Nano)}}
+}
+
 func newJournal() *journal {
-	j := &journal{meta: newMeta(), keeps: maxEnded}
+	j := &journal{keeps: maxEnded, period: newPeriod()}
 	j.changed = sync.NewCond(&j.mu)
 	return j
 }
@@ -424,7 +427,7 @@ func (j *journal) add(e *entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.arrived++
-	e.Arrived, e.Time, e.clears = j.arrived, timestamp{time.Now()}, j.clears
+	e.Arrived, e.Time, e.period = j.arrived, timestamp{time.Now()}, j.period
 	j.waiting = append(j.waiting, e)
 }
 
@@ -443,12 +446,12 @@ func (j *journal) end(e *entry, o outcome) {
 	defer j.mu.Unlock()
 	i := slices.Index(j.waiting, e)
 	j.waiting = slices.Delete(j.waiting, i, i+1)
-	if e.clears == j.clears {
-		j.meta.Total++
-		o.Ended = j.meta.Total
+	if p := j.period; e.period == p {
+		p.meta.Total++
+		o.Ended = p.meta.Total
 		e.outcome, e.Seconds = &o, secondsSince(e.Time.Time)
-		j.ended = append(j.ended, e)
-		j.ended = slices.Delete(j.ended, 0, max(0, len(j.ended)-j.keeps))
+		p.ended = append(p.ended, e)
+		p.ended = slices.Delete(p.ended, 0, max(0, len(p.ended)-j.keeps))
 	}
 	j.changed.Broadcast()
 }
@@ -469,9 +472,9 @@ type journalPart struct {
 }
 
 // read waits until total requests have ended, and at most maxWaiting of the requests that
-// have arrived before the call wait. If the journal is cleared, or its Since is not that of
-// the query, there is nothing to wait for, and in the second case all of it is read. When
-// ctx is done first, read returns the journal as it is, and reports false.
+// have arrived before the call wait. A clear ends the wait, and read then returns what had
+// ended before. If the journal has another Since than the query, the numbers of the query
+// do not count. When ctx is done first, read returns the journal as it is, and reports false.
 func (j *journal) read(ctx context.Context, q journalQuery) (part journalPart, isDue bool) {
 	defer context.AfterFunc(ctx, func() {
 		j.mu.Lock() // or this could come after the check of ctx and before the Wait below
@@ -480,18 +483,20 @@ func (j *journal) read(ctx context.Context, q journalQuery) (part journalPart, i
 	})()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	clears, arrived := j.clears, j.arrived
-	isOfAnother := func() bool { return q.since != nil && q.since[0] != j.meta.Since }
+	p, arrived := j.period, j.arrived
+	if q.since != nil && q.since[0] != p.meta.Since {
+		q = journalQuery{maxWaiting: math.MaxInt64}
+	}
 	check := func() bool {
 		earlier := sort.Search(len(j.waiting), func(i int) bool { return j.waiting[i].Arrived > arrived })
-		return isOfAnother() || j.clears != clears || j.meta.Total >= q.total && int64(earlier) <= q.maxWaiting
+		return j.period != p || p.meta.Total >= q.total && int64(earlier) <= q.maxWaiting
 	}
 	for isDue = check(); !isDue && ctx.Err() == nil; isDue = check() {
 		j.changed.Wait()
 	}
 
-	for _, e := range j.ended {
-		if e.Ended > q.after || isOfAnother() {
+	for _, e := range p.ended {
+		if e.Ended > q.after {
 			part.ended = append(part.ended, e)
 		}
 	}
@@ -501,7 +506,7 @@ func (j *journal) read(ctx context.Context, q journalQuery) (part journalPart, i
 		now.Seconds = secondsSince(e.Time.Time)
 		part.waiting = append(part.waiting, &now)
 	}
-	part.meta = j.meta
+	part.meta = p.meta
 	return part, isDue
 }
 
@@ -533,7 +538,6 @@ func writeLines(b *bytes.Buffer, entries []*entry) {
 func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.ended, j.meta = nil, newMeta()
-	j.clears++
+	j.period = newPeriod()
 	j.changed.Broadcast()
 }
