@@ -37,7 +37,8 @@ try {
 // What is known of the service. A run is the time between two resets, or the like.
 
 let description; // openapi.json
-let meta = { since: "none", total: 0 }; // of the journal of this run
+const runs = new Set(); // each known one, by the time since when it goes on
+let meta = { total: 0 }; // of the journal of the last of these
 let rows = new Map(); // of the requests of this run, by their number
 let rowCount = 0; // of all runs
 const undrawn = new Set(); // rows of which something is to be drawn
@@ -71,23 +72,19 @@ async function call(method, path, limit = timeLimit) {
   throw Object.assign(new Error(`Petstore does not answer${instead}`), { isSilence: true });
 }
 
-const news = []; // journals that have been heard, in their order
-let heard = meta; // of the last one
+const ends = []; // the journals of runs that have ended, in their order
 
 // listen waits in the journal at all times, until the key changes, for more requests
-// than there will be. So a reset ends the wait, with all that has ended before: nothing
-// is lost, however soon the reset comes. The next answer is the new journal, at once.
+// than there will be. So only the end of a run ends the wait before its time, with all
+// that has ended in this run: nothing is lost, however soon the end comes.
 async function listen() {
   const { apiKey } = storage;
   while (storage.apiKey === apiKey) {
-    const query = new URLSearchParams({ since: heard.since, after: heard.total, total: Number.MAX_SAFE_INTEGER });
-    const journal = await call("GET", `/__admin/requests?${query}`, longLimit).catch(() => undefined);
-    if (journal?.meta) {
-      news.push(journal);
-      heard = journal.meta;
-    } else {
-      await pause(interval);
-    }
+    const path = `/__admin/requests?total=${Number.MAX_SAFE_INTEGER}`;
+    await call("GET", path, longLimit).then(
+      (journal) => ends.push(journal),
+      () => pause(interval),
+    );
   }
 }
 
@@ -109,22 +106,31 @@ function read() {
   return reading;
 }
 
+let lastSince; // of the journal that was read last
+let changes = 0; // of this, from one reading to the next
+
 // readNews reads and draws what is new, and reports whether this is all. It draws
-// nothing while a row is pressed, or the row might not be there when it is released.
+// nothing while a row is pressed, or the row might not be there when it is released,
+// and, for a second, while runs end one after another, as the page cannot listen while
+// it draws. If the run is that of the last reading, the end of the one before was heard.
 async function readNews() {
   if (!description) {
     description = await call("GET", "/openapi.json");
     drawChoices();
   }
   const fault = await call("GET", "/__admin/fault"); // small: silence is soon noticed
-  const query = new URLSearchParams({ since: meta.since, after: meta.total });
+  const query = new URLSearchParams({ since: meta.since ?? "", after: meta.total });
   const journal = await call("GET", `/__admin/requests?${query}`, longLimit);
-  if (isTouched || page.rows.matches(":active")) {
+  const { since } = journal.meta;
+  const isSame = since === lastSince || runs.size === 0;
+  lastSince = since;
+  changes = isSame ? 0 : changes + 1;
+  if (isTouched || page.rows.matches(":active") || changes % 4 > 0) {
     return true;
   }
   settle();
-  news.splice(0).forEach(takeRequests);
-  if (journal.meta.since === heard.since) { // or the end of the last run is to be heard
+  ends.splice(0).forEach(takeRequests);
+  if (isSame) {
     takeRequests(journal);
   }
   compareRows();
@@ -156,12 +162,13 @@ function beginAnew({ waiting, meta: { since } }) {
     page.rows.replaceChildren(...rows.values());
     undrawn.clear();
     rows.forEach((row) => undrawn.add(row));
-  } else if (meta.since !== "none") {
+  } else if (meta.since) {
     page.notice.textContent = ""; // which was of before
     unheard.notice = `Reset, cleared or restarted at ${since.slice(11, 19)} UTC`;
     page.rows.querySelector(":scope > p:last-child")?.remove(); // nothing has followed it
     page.rows.append(make("p", { className: "quiet" }, unheard.notice));
   }
+  runs.add(since);
   meta = { since, total: 0 };
   petNumber = 0;
   pets = { count: 0, lastID: 0, isStale: true };
@@ -658,12 +665,16 @@ function look() {
   page.below.disabled = below === 0;
 }
 
-// takeRequests notes what a journal says, which may be the first of a run. One that was
-// heard may be older than what is known. That a request goes on waiting is not new. One
-// that is not there any more has ended after a clear, or with too many others.
+// takeRequests notes what a journal says, which may be the first of a run. The end of a
+// run may be heard late. That a request goes on waiting is not new. One that is not there
+// any more has ended after a clear, or with too many others.
 function takeRequests(journal) {
   const { requests, waiting } = journal;
-  if (journal.meta.since !== meta.since) {
+  const { since } = journal.meta;
+  if (since !== meta.since) {
+    if (runs.has(since)) {
+      return;
+    }
     beginAnew(journal);
   }
   const kindOf = ({ ended, body, fault } = {}) => JSON.stringify([ended, body, fault]);
