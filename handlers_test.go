@@ -2488,7 +2488,7 @@ func TestCheck(t *testing.T) {
 			equal(t, "whether the findings are explained", len(parts) == 3, findings != nil)
 			wantCode, wantStderr := 0, ""
 			if !strings.HasPrefix(tt.summary, "0 ") {
-				wantCode, wantStderr = 1, "petstore: the client does something wrong; with -accept, what is as intended does not count\n"
+				wantCode, wantStderr = 1, "petstore: the client does something wrong; -accept leaves out what is intended\n"
 			}
 			equal(t, "the exit code", code, wantCode)
 			if tt.client != "flooding" {

@@ -420,7 +420,7 @@ func (n *faultNames) parse(text string) error {
 }
 
 // errFindings says that a client was checked, and does something wrong.
-var errFindings = errors.New("the client does something wrong; with -accept, what is as intended does not count")
+var errFindings = errors.New("the client does something wrong; -accept leaves out what is intended")
 
 // check runs a client without a fault and then with each of the chosen faults, and prints
 // what it does wrong. If any of that counts, it returns errFindings. Any other error says

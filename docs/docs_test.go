@@ -67,39 +67,6 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// The script for CI reaches the petstore that it has started, leaves none behind,
-// and shows the log if it fails.
-func TestRecipes(t *testing.T) {
-	t.Parallel()
-	need(t, "sh -c :", "curl --version", "mktemp", "mkfifo", "rm", "cat")
-	ci := find(readFile(t, "recipes.md"), "(?s)\n```sh\n(.*?)\n```\n")[0]
-	s := start(t)
-	occupied := strings.Replace(ci, "127.0.0.1:0", strings.TrimPrefix(s, "http://"), 1)
-	const list = `curl -fsS -H "Authorization: Bearer $PETSTORE_API_KEY" "$base/pets"`
-	for name, tt := range map[string]struct {
-		script, tests, output string // the output has this part
-		code                  int
-	}{
-		"Free":      {ci, list, "[]\n", 0},
-		"Input":     {ci, "cat", "input\n", 0},
-		"Failed":    {ci, list + "; exit 7", "url=/v1/pets", 7},
-		"Occupied":  {occupied, list, "in use", 1},
-		"Cancelled": {ci, list + "; kill $PPID; exec sleep 300", "url=/v1/pets", 1},
-		"Killed":    {ci, list + "; kill -9 $PPID", "[]\n", -1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			os.Symlink(petstore, filepath.Join(dir, "petstore"))
-			code, output := run(t, dir, "input\n", "sh", "-c", tt.script, "sh", "sh", "-c", tt.tests)
-			equal(t, "the exit code", code, tt.code)
-			contains(t, "the output", output, tt.output)
-		})
-	}
-	_, output := run(t, t.TempDir(), "", "sh", "-c", ci)
-	contains(t, "the output without tests", output, "the tests is missing")
-}
-
 // The examples, run as README.md says, pass in a folder that has nothing but a
 // petstore, and leave none behind. Without a petstore, they say what to do.
 func TestExamples(t *testing.T) {
