@@ -977,6 +977,7 @@ func testLooks(p *page) {
 	for _, width := range []int{320, 390, 768, 1024, 1270, 1366, 1920} {
 		p.resize(width, 768, "light")
 		p.equal(cut, []string{})
+		p.equal("list.getBoundingClientRect().top < 640 / 3", true) // of a small phone
 		p.eval("$$('summary')[2].click()")
 		p.see(".detail", "Answer")
 		p.equal(cut, []string{})
@@ -1291,7 +1292,8 @@ func (p *page) send(request, body string, headers ...string) string {
 // resize sets the size of the window in pixels, and its colour scheme.
 func (p *page) resize(width, height int, scheme string) {
 	p.devtools("Emulation.setDeviceMetricsOverride",
-		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width == 390}) // a phone
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width <= 390}) // a phone
+	p.devtools("Emulation.setTouchEmulationEnabled", map[string]any{"enabled": width <= 390})
 	p.devtools("Emulation.setEmulatedMedia",
 		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}})
 }
