@@ -111,8 +111,9 @@ let changes = 0; // of this, from one reading to the next
 
 // readNews reads and draws what is new, and reports whether this is all. It draws
 // nothing while a row is pressed, or the row might not be there when it is released,
-// and, for a second, while runs end one after another, as the page cannot listen while
-// it draws. If the run is that of the last reading, the end of the one before was heard.
+// and, for two seconds, while runs end one after another, as the page cannot listen
+// while it draws. If the run is that of the last reading, the end of the one before was
+// heard.
 async function readNews() {
   if (!description) {
     description = await call("GET", "/openapi.json");
@@ -125,7 +126,7 @@ async function readNews() {
   const isSame = since === lastSince || runs.size === 0;
   lastSince = since;
   changes = isSame ? 0 : changes + 1;
-  if (isTouched || page.rows.matches(":active") || changes % 4 > 0) {
+  if (isTouched || page.rows.matches(":active") || changes % 8 > 0) {
     return true;
   }
   settle();
@@ -431,7 +432,7 @@ function compare(request, equals) {
     end,
     known: end - (hasLeft(request) ? lateness : rounding),
     earlier: earlier?.request.arrived,
-    pause: (start - earlier?.facts.end) / 1000,
+    pause: Math.floor((start - earlier?.facts.end) / 10) / 100, // or it could be that of Retry-After, and too early
     pet: pet ?? earlier?.facts.pet,
     same: pet && earlier?.facts.pet,
     patience: patienceOf(request, end) ?? patience,
@@ -823,7 +824,7 @@ function referTo({ run, facts: { earlier, pause, early } }, tag) {
     row.open = true;
     row.firstChild.focus();
   });
-  const isLater = pause >= 0.005; // else the client may have sent both at once
+  const isLater = pause > 0; // else the client may have sent both at once
   const when = isLater ? `${pause.toFixed(2)} s after its end` : "at its end";
   const patience = early && `. Retry-After ${early} had not passed`;
   const className = early && isLater ? "warn" : "quiet";
@@ -881,7 +882,7 @@ function explain(request) {
 // many. A long one scrolls.
 function part(title, line, headers = {}, body) {
   const fields = Object.entries(headers).map((field) => field.join(": "));
-  const text = `${[line, body || ""].join("\n").trimEnd()}\n\n`;
+  const text = `${[line, body].filter(Boolean).join("\n").trimEnd()}\n\n`;
   const quiet = make("span", { className: "quiet" }, reveal(fields.join("\n")));
   const heading = make("h3", {}, title.filter(Boolean).join(", "));
   return make("section", {}, heading, make("pre", { tabIndex: 0 }, reveal(text), quiet));
@@ -906,7 +907,7 @@ function filter() {
       one.hidden = isEmpty;
       isEmpty = true;
     } else {
-      const isFound = page.failed.ariaPressed === "false" || hasFailed(one.request);
+      const isFound = page.failed.ariaPressed === "false" || hasFailed(one.request) || one.facts.same;
       one.hidden = !isFound || (words.length > 0 && !hasWords(one));
       isEmpty &&= one.hidden;
     }
@@ -918,7 +919,7 @@ function filter() {
   const counts = [
     ended < meta.total ? `${ended} of ${meta.total}` : ended > 0 && String(ended),
     waiting > 0 && `${waiting} waiting`,
-    past > 0 && `${past} from before`,
+    past > 0 && `${all.length < maxRequests ? "" : "the last "}${past} from before`,
   ];
   const found = shown < all.length ? `: ${shown} found` : "";
   setText(page.count, counts.filter(Boolean).join(" and ") + found);
@@ -1038,6 +1039,11 @@ for (const button of page.call.querySelectorAll(".copy")) {
     getSelection().selectAllChildren(button.previousElementSibling);
     tell(document.execCommand("copy") ? "Copied" : "Selected: copy it with the keyboard", page.copied);
   });
+}
+
+// What an action was answered goes with the next one, whatever that is for.
+for (const type of ["pointerdown", "keydown"]) {
+  window.addEventListener(type, () => (page.notice.textContent = ""));
 }
 
 matchMedia("(width < 48rem)").addEventListener("change", () => page.controls.hidePopover());

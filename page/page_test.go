@@ -360,6 +360,7 @@ func testFacts(p *page) {
 		{`0.200,"status":503`, "same as request 1, at its end"},
 		{`0.050,"status":503,"answerHeaders":{"Retry-After":"1"}`,
 			"same as request 1, 0.15 s after its end. Retry-After 1 had not passed"},
+		{`0.044,"status":503`, "same as request 1, 0.15 s after its end"}, // which is not rounded up
 		{`0.050,"status":503,"answerHeaders":{"Retry-After":"0"}`, "same as request 1, 0.15 s after its end"},
 		{`0.050,"status":503,"answerHeaders":{"Retry-After":"Tue, 01 Jan 2030 00:00:01 GMT"}`,
 			"same as request 1, 0.15 s after its end. Retry-After Tue, 01 Jan 2030 00:00:01 GMT had not passed"},
@@ -444,6 +445,7 @@ func testDetail(p *page) {
 		".detail", `{"id":1,"name":"`+markup+`","categoryId":9007199254740993}`, "#petRows", "1 "+markup)
 	p.equal("/Request 1, \\d{4}-.*Z, 0\\.\\d{3} s, from 127[.0-9]+:\\d+ /.test(shown('.detail'))", true)
 	p.equal("$('.detail pre').innerText.startsWith(arguments[0])", true, "POST /v1/pets?stauts=sold\n{ \"name\" :") // the headers follow
+	p.equal("$$('.detail pre')[1].innerText.startsWith('{\"id\":1,')", true)                                        // as no status was sent
 	p.equal("$$('main img').length + document.title", "0Petstore")
 	p.send("GET /v1/pets?limt=1&after=x", "", "X-Id: 7")
 	p.see("#list", "after is 'x'")
@@ -627,7 +629,7 @@ func testList(p *page) {
 	// at once.
 	p.send("POST /__admin/reset", "")
 	p.send("GET /v1/pets?new", "")
-	p.see("#count", "1 and 999 from before", "#rows > p", "Reset")
+	p.see("#count", "1 and the last 999 from before", "#rows > p", "Reset")
 	send(1000)
 	p.see("#count", "1000 of 1001")
 	p.equal("$$('#rows > p').length", 0)
@@ -650,6 +652,11 @@ func testList(p *page) {
 	send(3)
 	p.see("#below", "new below")
 	p.equal("$('#filter').getBoundingClientRect().left", left) // nor does what is beside the button move
+	p.equal("more.getBoundingClientRect().right < below.getBoundingClientRect().left", true)
+	for _, isOpen := range []bool{true, false} { // the same button opens and closes the sheet
+		p.click("Make it fail")
+		p.equal("[isOnTop(more), controls.checkVisibility()]", []bool{true, isOpen})
+	}
 }
 
 // The filter finds the requests that show all its words or have them in a body, and
@@ -736,6 +743,9 @@ func testSend(p *page) {
 			p.equal("document.activeElement.id", "scope")
 		}
 		p.equal("/Request 2: 201, adds pet 2, the same as pet 1, same as request 1, .* after its end/.test(shown(heard))", true)
+		p.click("Failed only") // as which a pet counts that is there twice
+		p.equal("failed.ariaPressed + rows().length", "true2")
+		p.click("Failed only")
 	}
 	p.see("#sentence", "Now set a fault, and send a request from your client.", "#headline", "New requests are answered as usual.")
 
@@ -831,6 +841,10 @@ func testAnew(p *page) {
 	p.eval("window.answer = false")
 	p.click("Clear") // which asks only if there is something
 	p.see("#notice", "Cleared")
+	p.eval("filter.focus()")
+	p.press("x") // the notice goes with whatever is done next
+	p.see("#notice", "")
+	p.fill("filter", "")
 	p.send("GET /v1/pets", "")
 	p.see("#list", "200")
 	p.eval("window.answer = true")
