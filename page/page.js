@@ -916,10 +916,11 @@ function filter() {
   const waiting = waitingRows().length;
   const ended = rows.size - waiting;
   const past = all.length - rows.size;
+  const which = all.length < maxRequests ? "" : "the last "; // as older ones are gone
   const counts = [
     ended < meta.total ? `${ended} of ${meta.total}` : ended > 0 && String(ended),
     waiting > 0 && `${waiting} waiting`,
-    past > 0 && `${all.length < maxRequests ? "" : "the last "}${past} from before`,
+    past > 0 && `${which}${past} from before`,
   ];
   const found = shown < all.length ? `: ${shown} found` : "";
   setText(page.count, counts.filter(Boolean).join(" and ") + found);
