@@ -260,7 +260,9 @@ class PetstoreTest {
          */
         Client client(int pets, String fault, int tries, int seconds) throws Exception {
             var client = newClient(base, KEY, tries, Duration.ofSeconds(seconds));
-            client.createPet("Ida");
+            if (client.createPet("Ida").id() != 1) {
+                throw new AssertionError("createPet did not return the id 1");
+            }
             var seed = Collections.nCopies(pets, "{\"name\":\"Rex\",\"categoryId\":7}");
             send("POST", "/__admin/reset", "[" + String.join(",", seed) + "]");
             send("PUT", "/__admin/fault?" + fault, "");

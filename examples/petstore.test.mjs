@@ -17,7 +17,7 @@ const { describe, test } = await import(process.env.VITEST ? "vitest" : "node:te
 const REPEATS_LOST_POST = false;
 
 // newClient makes the client under test. Put yours in the place of everything from here down
-// to the line, but keep the names newClient, createPet and listPets. The client tries each
+// to the line, but keep the names newClient, createPet, listPets and id. The client tries each
 // request up to this many times, and gives up a try after the timeout, in milliseconds. Its
 // functions throw an error unless they got all that they return.
 function newClient(base, key, tries, timeout) {
@@ -198,7 +198,9 @@ class Petstore {
   // the fault, and clears the journal.
   async prepare({ pets = 0, fault, tries, timeout }) {
     const client = newClient(this.base, KEY, tries, timeout);
-    await this.check(client.createPet("Ida"), "success, stored pets: 1, statuses: [201]");
+    const want = "success, stored pets: 1, statuses: [201]";
+    const ida = await this.check(client.createPet("Ida"), want);
+    assert(ida.value?.id === 1, `createPet returned the id ${ida.value?.id}, want 1`);
     await this.send("POST", "/__admin/reset", Array(pets).fill({ name: "Rex", categoryId: 7 }));
     await this.send("PUT", `/__admin/fault?${fault}`);
     return client;

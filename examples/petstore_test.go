@@ -236,8 +236,8 @@ func start(t *testing.T, pets int, fault string, tries int, timeout time.Duratio
 		t.Fatal("petstore did not start; its standard error says why")
 	}
 	c := newClient(p.base, key, tries, timeout)
-	if _, err := c.createPet("Ida"); err != nil {
-		t.Fatalf("createPet reported an error without a fault: %v", err)
+	if ida, err := c.createPet("Ida"); err != nil || ida.ID != 1 {
+		t.Fatalf("without a fault, createPet returned the ID %d and the error %v", ida.ID, err)
 	}
 	seed := strings.Repeat(`{"name":"Rex","categoryId":7},`, pets)
 	p.send("POST", "/__admin/reset", "["+strings.TrimSuffix(seed, ",")+"]", nil)

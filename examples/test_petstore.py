@@ -30,9 +30,9 @@ REPEATS_LOST_POST = False
 def new_client(base, key, tries, timeout):
     """Makes the client under test.
 
-    The client sends a request up to this many times, and gives up each try after the timeout in
-    seconds. Replace all from here to the line where the client ends. The tests use new_client,
-    the methods create_pet and list_pets of what it returns, and the "id" of a pet.
+    The client sends a request up to this many times, each with the timeout in seconds. Replace all
+    from here to the line where the client ends. The tests use new_client, the methods create_pet
+    and list_pets of what it returns, and the "id" of a pet.
     """
     return Client(base, key, tries, timeout)
 
@@ -219,7 +219,7 @@ class Petstore:
         only if its connection has been used before. A reset then removes this pet.
         """
         client = new_client(self.base, KEY, tries, timeout)
-        client.create_pet("Ida")
+        assert client.create_pet("Ida")["id"] == 1
         self.send("POST", "/__admin/reset", [{"name": "Rex", "categoryId": 7}] * pets)
         self.send("PUT", "/__admin/fault?" + fault)
         return client
