@@ -2636,6 +2636,7 @@ func TestFindings(t *testing.T) {
 		want     []string
 	}{
 		{1, true, 1, []*entry{struck(0, 503, "503", "")}, []string{"does not end within a minute"}},
+		{1, true, 1, nil, []string{"does not end within a minute", "sends no request"}},
 		{1, false, 1, []*entry{struck(25.1, 201, "stall", "")}, []string{"waits for more than 25 s"}},
 		{1, false, 1, []*entry{struck(24.9, 201, "stall", "")}, nil},
 

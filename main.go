@@ -214,17 +214,17 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	var opts options
 	flags := flag.NewFlagSet("petstore", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "listen on `host:port`; port 0 takes a free port, as does -check\n"+
-		"by default, and :8080 listens on all interfaces")
+	flags.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "listen on `host:port`; port 0, that of -check,\n"+
+		"takes a free port, and :8080 listens on all interfaces")
 	flags.StringVar(&opts.seed, "seed", "", "start with the pets in `file`, a JSON array")
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
 		"for example because the test that started it has ended")
-	flags.BoolVar(&opts.log, "log", false, "log the address of the page, the recorded requests, and those under\n"+
-		"/__admin with a method other than GET, HEAD and OPTIONS")
+	flags.BoolVar(&opts.log, "log", false, "log the address of the page, the recorded requests,\n"+
+		"and those under /__admin except GET, HEAD and OPTIONS")
 	flags.BoolVar(&opts.version, "version", false, "print the versions of the API and of this build, and exit")
 	flags.BoolVar(&opts.check, "check", false, "run a client without a fault and then with each fault, and print what it\n"+
 		"does wrong; the client finds the base URL in PETSTORE_URL and the key\n"+
-		"in PETSTORE_API_KEY, and exits with 0 only if it has succeeded")
+		"in PETSTORE_API_KEY, and must exit with 0 only if it has succeeded")
 	flags.Func("accept", "with -check, do not count what is found with these `faults`, such as lost,stall", opts.accept.parse)
 	flags.Func("only", "with -check, run the client with these `faults` only, and show what it prints;\n"+
 		"the faults are "+strings.Join(checkedNames(), ","), opts.only.parse)
@@ -644,12 +644,17 @@ func isUsable(e *entry) bool {
 // findings returns what the client has done wrong in a run with a fault. What it may have
 // done for a good reason, such as not to try again, is not wrong.
 func (r *clientRun) findings(usual *clientRun) (list []string) {
-	if len(r.requests) == 0 {
-		return []string{"sends no request"}
+	rule := func(isBroken bool, finding string, a ...any) {
+		if isBroken {
+			list = append(list, fmt.Sprintf(finding, a...))
+		}
 	}
+	rule(r.isCut, "does not end within a minute")
 	i := slices.IndexFunc(r.requests, func(e *entry) bool { return e.Fault != nil })
+	rule(len(r.requests) == 0, "sends no request")
+	rule(len(r.requests) > 0 && i < 0, "sends no request that gets the fault")
 	if i < 0 {
-		return []string{"sends no request that gets the fault"}
+		return list
 	}
 	struck := r.requests[i] // the first request with the fault
 	since := func(e *entry) float64 { return e.Time.Sub(struck.Time.Time).Seconds() }
@@ -668,12 +673,6 @@ func (r *clientRun) findings(usual *clientRun) (list []string) {
 	first, last := since(same[len(same)-max(1, repeats)]), since(same[len(same)-1])
 	retryAfter := http.Header(struck.AnswerHeaders).Get("Retry-After")
 
-	rule := func(isBroken bool, finding string, a ...any) {
-		if isBroken {
-			list = append(list, fmt.Sprintf(finding, a...))
-		}
-	}
-	rule(r.isCut, "does not end within a minute")
 	rule(struck.Seconds > 25, "waits for more than 25 s") // of the 30 of a stall
 	rule(r.pets > usual.pets, "adds %d pets instead of %d", r.pets, usual.pets)
 	rule(succeeds && r.pets < usual.pets, "exits with 0, but has added %d of %d pets", r.pets, usual.pets)
