@@ -826,8 +826,8 @@ function referTo({ run, facts: { earlier, pause, early } }, tag) {
   });
   const isLater = pause > 0; // else the client may have sent both at once
   const when = isLater ? `${pause.toFixed(2)} s after its end` : "at its end";
-  const patience = early && `. Retry-After ${early} had not passed`;
-  const className = early && isLater ? "warn" : "quiet";
+  const patience = isLater && early && `. Retry-After ${early} had not passed`;
+  const className = patience ? "warn" : "quiet";
   return make("span", { className }, "same as ", link, `, ${when}`, patience);
 }
 

@@ -358,6 +358,7 @@ func testFacts(p *page) {
 	for i, tt := range []struct{ end, want string }{
 		{`0.050,"status":503`, "same as request 1, 0.15 s after its end"},
 		{`0.200,"status":503`, "same as request 1, at its end"},
+		{`0.200,"status":503,"answerHeaders":{"Retry-After":"1"}`, "same as request 1, at its end"}, // they may be sent at once
 		{`0.050,"status":503,"answerHeaders":{"Retry-After":"1"}`,
 			"same as request 1, 0.15 s after its end. Retry-After 1 had not passed"},
 		{`0.044,"status":503`, "same as request 1, 0.15 s after its end"}, // which is not rounded up
