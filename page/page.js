@@ -81,10 +81,12 @@ async function listen() {
   const { apiKey } = storage;
   while (storage.apiKey === apiKey) {
     const path = `/__admin/requests?total=${Number.MAX_SAFE_INTEGER}`;
-    await call("GET", path, longLimit).then(
-      (journal) => ends.push(journal),
-      () => pause(interval),
-    );
+    const journal = await call("GET", path, longLimit).catch(() => undefined);
+    if (journal?.meta) {
+      ends.push(journal);
+    } else {
+      await pause(interval);
+    }
   }
 }
 
@@ -416,7 +418,8 @@ function lineOf({ method, url, headers, body, client, error }) {
 // of arrival. It names an earlier one: the last that had ended when it came, if that
 // had failed. Of equal requests that come at once, nobody knows which is a repetition.
 // - known: when the client may have known of the end, in milliseconds, at the earliest
-// - pause: the seconds since the end of the earlier request
+// - pause: the seconds since the end of the earlier request, rounded down, or it could
+//   be that of a Retry-After and too early
 // - pet: the last that it or, from one to the next, an earlier one has added
 // - same: the pet that was added before its own
 // - patience: the last Retry-After that these have got
@@ -432,7 +435,7 @@ function compare(request, equals) {
     end,
     known: end - (hasLeft(request) ? lateness : rounding),
     earlier: earlier?.request.arrived,
-    pause: Math.floor((start - earlier?.facts.end) / 10) / 100, // or it could be that of Retry-After, and too early
+    pause: Math.floor((start - earlier?.facts.end) / 10) / 100,
     pet: pet ?? earlier?.facts.pet,
     same: pet && earlier?.facts.pet,
     patience: patienceOf(request, end) ?? patience,

@@ -966,6 +966,10 @@ func testTrouble(p *page) {
 	p.eval("window.fake = ['/__admin/requests', 'no', 200]; window.answer = true")
 	p.click("Clear")
 	p.see("#notice", "Unexpected token")
+	p.eval("window.fake = ['/__admin/requests', '{}', 200]") // at once, so the page must not ask at once again
+	p.send("POST /__admin/reset", "")
+	p.eval("window.waits = window.readings = 0")
+	p.equal("readings > 20 && waits < 15", true)
 	p.eval("window.fake = undefined")
 	p.see("#headline", usual)
 	// Something else may answer, also at first.
