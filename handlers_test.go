@@ -1630,7 +1630,7 @@ func TestJournalWaits(t *testing.T) {
 			s.do(t, "GET /v1/pets", "")
 			held.leave()
 		}, `"meta":{"total":2,`},
-		{"total=8", func(t *testing.T, s *server, _ pending) {
+		{"total=9", func(t *testing.T, s *server, _ pending) {
 			s.do(t, "GET /v1/pets?old", "")
 			s.reset(t, "") // after which the reader still gets the journal from before
 		}, "/v1/pets?old"},

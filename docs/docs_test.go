@@ -538,8 +538,7 @@ func send(t *testing.T, base, request, body string, headers ...string) (*http.Re
 }
 
 // run runs a command in a folder, and returns its exit code and its output. What it
-// has started must end, too, so that no petstore is left: it may have the output, and
-// descriptor 4, which most shells pass on.
+// has started must end, too, so that no petstore is left: it has the output.
 func run(t *testing.T, dir, stdin string, args ...string) (code int, output string) {
 	t.Helper()
 	r, w, _ := os.Pipe()
@@ -552,7 +551,7 @@ func run(t *testing.T, dir, stdin string, args ...string) (code int, output stri
 		cmd.Env = append(cmd.Env, "LC_ALL=C") // or bash may warn of a locale that is not installed
 	}
 	cmd.Env = slices.DeleteFunc(cmd.Env, changesOutput.MatchString)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = strings.NewReader(stdin), w, w, []*os.File{nil, w}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), w, w
 	cmd.Start()
 	w.Close()
 	r.SetReadDeadline(time.Now().Add(100 * time.Second))

@@ -37,8 +37,8 @@ try {
 // What is known of the service. A run is the time between two resets, or the like.
 
 let description; // openapi.json
-const runs = new Set(); // each known one, by the time since when it goes on
-let meta = { total: 0 }; // of the journal of the last of these
+const runs = new Set(); // the since of each run that has begun
+let meta = { total: 0 }; // of the journal of this run, the last one
 let rows = new Map(); // of the requests of this run, by their number
 let rowCount = 0; // of all runs
 const undrawn = new Set(); // rows of which something is to be drawn
@@ -109,7 +109,7 @@ function read() {
 }
 
 let lastSince; // of the journal that was read last
-let changes = 0; // of this, from one reading to the next
+let changes = 0; // readings in a row that have found another run
 
 // readNews reads and draws what is new, and reports whether this is all. It draws
 // nothing while a row is pressed, or the row might not be there when it is released,
@@ -418,8 +418,8 @@ function lineOf({ method, url, headers, body, client, error }) {
 // of arrival. It names an earlier one: the last that had ended when it came, if that
 // had failed. Of equal requests that come at once, nobody knows which is a repetition.
 // - known: when the client may have known of the end, in milliseconds, at the earliest
-// - pause: the seconds since the end of the earlier request, rounded down, or it could
-//   be that of a Retry-After and too early
+// - pause: the seconds since the end of the earlier request, rounded down, so that it is
+//   less than a Retry-After that had not passed
 // - pet: the last that it or, from one to the next, an earlier one has added
 // - same: the pet that was added before its own
 // - patience: the last Retry-After that these have got

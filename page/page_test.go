@@ -744,7 +744,7 @@ func testSend(p *page) {
 			p.equal("document.activeElement.id", "scope")
 		}
 		p.equal("/Request 2: 201, adds pet 2, the same as pet 1, same as request 1, .* after its end/.test(shown(heard))", true)
-		p.click("Failed only") // as which a pet counts that is there twice
+		p.click("Failed only") // which keeps a pet that is there twice
 		p.equal("failed.ariaPressed + rows().length", "true2")
 		p.click("Failed only")
 	}
