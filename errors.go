@@ -222,21 +222,27 @@ func unknownNames[V any](given map[string]V, known []string) []string {
 	return unknown
 }
 
-// fault is what a client asks for to test a program: that a request fails, or waits. A Prefer
-// header asks for a fault of its own request, and a standing fault is applied to the requests
-// that follow. The zero fault does nothing.
+// fault is what a request gets to test a program: it fails, or waits. A Prefer header asks
+// for a fault of its own request, and a standing fault gives one to the requests that follow.
 type fault struct {
-	// The parameters, as they are shown. Those that were not given are empty. What they
-	// mean is in api/openapi.json.
-	Code        string `json:"code,omitempty"` // of a standing fault, it may be a list, separated by commas
+	faultParameters // with one code at most
+	effect          *effect
+	delay           time.Duration
+	answerDelay     time.Duration
+	released        context.Context // done when no request is to wait for the fault any longer
+}
+
+// noFault is the fault of a request that gets none.
+var noFault = &fault{effect: noEffect, released: context.Background()}
+
+// faultParameters are the parameters of a fault, as they are shown. Those that were not
+// given are empty. What they mean is in api/openapi.json.
+type faultParameters struct {
+	Code        string `json:"code,omitempty"`
 	Delay       string `json:"delay,omitempty"`
 	AnswerDelay string `json:"answer-delay,omitempty"`
 	RetryAfter  string `json:"retry-after,omitempty"`
 	ErrorCode   string `json:"error-code,omitempty"`
-
-	effect      *effect // of the code of a single request; nil without a code
-	delay       time.Duration
-	answerDelay time.Duration
 }
 
 const (
@@ -245,52 +251,68 @@ const (
 	dateAfter     = "date:"          // begins a RetryAfter that is to be a date
 )
 
-// faultParameters are the names of the parameters.
-var faultParameters = []string{"code", "delay", "answer-delay", "retry-after", "error-code"}
+// A parameter has a name and a value, or is not given.
+type parameter struct{ name, value string }
+
+func (p faultParameters) list() []parameter {
+	return []parameter{
+		{"code", p.Code},
+		{"delay", p.Delay},
+		{"answer-delay", p.AnswerDelay},
+		{"retry-after", p.RetryAfter},
+		{"error-code", p.ErrorCode},
+	}
+}
 
 // String returns the parameters in the form of Preference-Applied and of the log,
 // such as "code=503, delay=0.2".
-func (f fault) String() string {
-	values := []string{f.Code, f.Delay, f.AnswerDelay, f.RetryAfter, f.ErrorCode} // of faultParameters
-	var list []string
-	for i, value := range values {
-		if value != "" {
-			list = append(list, faultParameters[i]+"="+value)
+func (p faultParameters) String() string {
+	var given []string
+	for _, one := range p.list() {
+		if one.value != "" {
+			given = append(given, one.name+"="+one.value)
 		}
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(given, ", ")
+}
+
+// faultParameterNames returns the names of the parameters.
+func faultParameterNames() []string {
+	var names []string
+	for _, one := range (faultParameters{}).list() {
+		names = append(names, one.name)
+	}
+	return names
 }
 
 // chooseFault chooses the fault of the request. A fault in the Prefer header takes
 // precedence; the standing fault then does not count the request.
 func (x *exchange) chooseFault() error {
-	f, ignored, err := parsePrefer(x.r.Header["Prefer"])
+	f, ignored, err := parsePrefer(x.world.ctx, x.r.Header["Prefer"])
 	x.outcome.Ignored = ignored
 	if err != nil {
 		return err
 	}
-	if f != (fault{}) {
+	if f != nil {
 		x.w.Header().Set("Preference-Applied", f.String())
 	} else if standing := x.world.standing.Load(); standing != nil {
-		if next, ok := standing.next(x.route.operation); ok {
-			f, x.released = next, standing.ctx // which is also done when the world ends
-		}
+		f = standing.next(x.route.operation)
 	}
-	if f != (fault{}) {
-		applied := f // a copy, or each f would be on the heap
-		x.world.journal.update(func() { x.entry.Fault = &applied })
+	if f != nil {
+		x.fault = f
+		x.service.journal.update(func() { x.entry.Fault = f })
 	}
-	x.fault = f
 	return nil
 }
 
-// parsePrefer returns the fault that Prefer headers ask for, or the zero fault, and the
-// sorted names of the preferences that it does not know. The first preference of a name
-// wins. Commas and semicolons separate preferences, even within quotes. So a code cannot
-// be a list. In RFC 7240, a semicolon begins a parameter of a preference instead.
-func parsePrefer(lines []string) (f fault, ignored []string, err error) {
+// parsePrefer returns the fault that Prefer headers ask for, or nil, and the sorted names
+// of the preferences that it does not know. The fault is released when ctx is done. The
+// first preference of a name wins. Commas and semicolons separate preferences, even within
+// quotes. So a code cannot be a list. In RFC 7240, a semicolon begins a parameter of a
+// preference instead.
+func parsePrefer(ctx context.Context, lines []string) (f *fault, ignored []string, err error) {
 	if len(lines) == 0 {
-		return f, nil, nil // as for most requests, without an allocation
+		return nil, nil, nil // as for most requests, without an allocation
 	}
 	given := &arguments{Values: url.Values{}}
 	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
@@ -301,113 +323,103 @@ func parsePrefer(lines []string) (f fault, ignored []string, err error) {
 			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
 		}
 	}
-	f, effects := parseFault(given)
-	if len(effects) > 0 { // there is no second, as a comma would begin another preference
-		f = f.withEffect(effects[0])
+	asked, faults := parseFault(ctx, given)
+	if asked != (faultParameters{}) {
+		f = faults[0] // there is no second, as a comma would begin another preference
 	}
-	return f, unknownNames(given.Values, faultParameters), given.err
+	return f, unknownNames(given.Values, faultParameterNames()), given.err
 }
 
-// parseFault parses the parameters that Prefer and standing faults share. It returns a
-// fault without its code, and the effects of the codes. They are valid if given.err is nil.
-func parseFault(given *arguments) (f fault, effects []*effect) {
+// parseFault parses the parameters that Prefer and standing faults share. It returns them,
+// and the faults that they ask for, which are released when ctx is done: one for each code
+// or, without a code, one. All of that is valid if given.err is nil.
+func parseFault(ctx context.Context, given *arguments) (asked faultParameters, faults []*fault) {
+	f := fault{effect: noEffect, released: ctx}
 	f.Delay, f.delay = given.seconds("delay")
 	f.AnswerDelay, f.answerDelay = given.seconds("answer-delay")
 	f.RetryAfter, f.ErrorCode = given.retryAfter(), given.errorCode()
-	if given.Has("code") {
-		for _, name := range strings.Split(given.Get("code"), ",") {
-			e, err := findEffect(name)
-			if err != nil {
-				given.note(err)
-				break
-			}
-			effects = append(effects, e)
+	f.Code = given.Get("code")
+	for _, code := range strings.Split(f.Code, ",") { // without a code, once
+		one := f
+		if given.Has("code") {
+			e, err := findEffect(code)
+			given.note(err)
+			one.Code, one.effect = code, e
 		}
+		if one.effect.errorStatus == 0 { // only an Error has these
+			one.RetryAfter, one.ErrorCode = "", ""
+		}
+		faults = append(faults, &one)
 	}
-	hasStatus := slices.ContainsFunc(effects, func(e *effect) bool { return e.errorStatus != 0 })
+	hasStatus := slices.ContainsFunc(faults, func(f *fault) bool { return f.effect.errorStatus != 0 })
 	for _, name := range []string{"retry-after", "error-code"} {
-		if given.Has(name) && !hasStatus { // only an Error has it
+		if given.Has(name) && !hasStatus {
 			given.note(badRequest(codeInvalidParameter, name+" needs a status as code, such as code=503"))
 		}
 	}
-	return f, effects
+	return f.faultParameters, faults
 }
 
-// withEffect returns the fault with a single code. Only an Error has a Retry-After and an
-// error code.
-func (f fault) withEffect(e *effect) fault {
-	f.Code, f.effect = e.code, e
-	if e.errorStatus == 0 {
-		f.RetryAfter, f.ErrorCode = "", ""
-	}
-	return f
-}
-
-// standingFault is a fault for the requests that follow. Its JSON is what PUT and GET
+// standingFault gives faults to the requests that follow. Its JSON is what PUT and GET
 // /__admin/fault show. It is safe for concurrent use.
 type standingFault struct {
-	fault            // its Code may be a list
-	Operation string `json:"operation,omitempty"` // empty for all requests under /v1
-	Skip      int64  `json:"skip,omitempty"`
-	Times     int64  `json:"times,omitempty"` // 0 if it is not given
+	faultParameters        // its Code may be a list, separated by commas
+	Operation       string `json:"operation,omitempty"` // empty for all requests under /v1
+	Skip            int64  `json:"skip,omitempty"`
+	Times           int64  `json:"times,omitempty"` // 0 if it is not given
 
 	mu      sync.Mutex // guards the counters
 	Matched int64      `json:"matched"`
 	Applied int64      `json:"applied"`
 
-	effects    []*effect          // of its codes, which are applied in turn
+	faults     []*fault           // which requests get in turn: one for each code
 	maxApplied int64              // the largest value of Applied
-	ctx        context.Context    // done when no request is to wait for the fault any longer
-	cancel     context.CancelFunc // ends ctx
+	release    context.CancelFunc // releases the faults
 }
 
-// parseStandingFault parses the parameters of PUT /__admin/fault. The fault ends when its
-// cancel is called, or ctx is done. The operations are the values that the parameter
-// operation may have.
-func parseStandingFault(ctx context.Context, given *arguments, operations []string) (*standingFault, error) {
-	if !slices.ContainsFunc(faultParameters, given.Has) {
-		return nil, badRequest(codeInvalidParameter,
-			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503")
-	}
+// parseStandingFault parses the parameters of PUT /__admin/fault. No request waits for the
+// fault when its release is called, or ctx is done.
+func parseStandingFault(ctx context.Context, given *arguments) (*standingFault, error) {
 	f := &standingFault{}
-	f.fault, f.effects = parseFault(given)
-	f.Code = given.Get("code")
+	ctx, f.release = context.WithCancel(ctx)
+	f.faultParameters, f.faults = parseFault(ctx, given)
+	if f.faultParameters == (faultParameters{}) {
+		given.note(badRequest(codeInvalidParameter,
+			"code, delay or answer-delay must be given, in the query: /__admin/fault?code=503"))
+	}
 	f.Skip = given.integer("skip", 0, math.MaxInt64, 0)
 	f.Times = given.integer("times", 1, math.MaxInt64, 0)
 	f.maxApplied = cmp.Or(f.Times, math.MaxInt64)
-	if len(f.effects) > 1 {
-		f.maxApplied = int64(len(f.effects))
+	if len(f.faults) > 1 {
+		f.maxApplied = int64(len(f.faults))
 		if given.Has("times") {
 			given.note(badRequest(codeInvalidParameter,
 				"times cannot be given with a list of codes, as each of them is applied once"))
 		}
 	}
-	f.Operation = given.choice("operation", operations)
+	f.Operation = given.choice("operation", faultOperations())
 	if given.err != nil {
+		f.release()
 		return nil, given.err
 	}
-	f.ctx, f.cancel = context.WithCancel(ctx)
 	return f, nil
 }
 
-// next counts a request of this operation if the fault is for it. It returns the fault of
-// the request, and reports whether the request gets one.
-func (f *standingFault) next(operation string) (next fault, ok bool) {
+// next counts a request of this operation if the fault is for it, and returns the fault
+// that the request gets, or nil.
+func (f *standingFault) next(operation string) *fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.Operation != "" && f.Operation != operation {
-		return fault{}, false
+		return nil
 	}
 	f.Matched++
 	if f.Matched <= f.Skip || f.Applied == f.maxApplied {
-		return fault{}, false
+		return nil
 	}
-	next = f.fault
-	if len(f.effects) > 0 {
-		next = next.withEffect(f.effects[f.Applied%int64(len(f.effects))]) // maxApplied ends a list
-	}
+	next := f.faults[f.Applied%int64(len(f.faults))] // maxApplied ends a list
 	f.Applied++
-	return next, true
+	return next
 }
 
 // encode returns the fault as JSON.
@@ -421,10 +433,12 @@ func (f *standingFault) encode() []byte {
 // described in api/openapi.json.
 type effect struct {
 	code           string
-	errorStatus    int                        // the code, if it is a status, or 0
-	skipsOperation bool                       // whether the operation is not performed
-	change         func(fault, answer) answer // returns the answer to send; nil leaves it as it is
+	errorStatus    int                         // the code, if it is a status, or 0
+	skipsOperation bool                        // whether the operation is not performed
+	change         func(*fault, answer) answer // returns the answer to send; nil leaves it as it is
 	send           sender
+	pieces         int  // of the body, if send sends it in several
+	pause          int  // in seconds, after each piece but the one that completes the body
 	spoils         bool // whether the client cannot use what it gets of the body
 }
 
@@ -438,14 +452,14 @@ var wordEffects = []*effect{
 	{code: "rst", skipsOperation: true, send: sendReset},
 	{code: "lost", send: sendNothing},
 	{code: "truncate", send: truncate, spoils: true},
-	{code: "stall", send: stall, spoils: true},
-	{code: "drip", send: drip},
+	{code: "stall", send: truncate, pause: 30, spoils: true},
+	{code: "drip", send: drip, pieces: 10, pause: 1},
 	{code: "malformed", change: halve, send: sendAll, spoils: true},
 	{code: "html", change: replaceByHTML, send: sendAll},
 	{code: "newer", change: addMember, send: sendAll},
 }
 
-// findEffect returns the effect of a code, or an Error if there is no such code.
+// findEffect returns the effect of a code, or noEffect and an Error if there is no such code.
 func findEffect(code string) (*effect, error) {
 	var words []string
 	for _, e := range wordEffects {
@@ -456,13 +470,13 @@ func findEffect(code string) (*effect, error) {
 	}
 	status, err := parseInteger(invalidParameter, "code", code, 400, 599)
 	if err != nil { // its message does not name the words
-		return nil, invalidParameter("code", code, "a status from 400 to 599, "+orList(words))
+		return noEffect, invalidParameter("code", code, "a status from 400 to 599, "+orList(words))
 	}
 	return &effect{code: code, errorStatus: int(status), skipsOperation: true, change: simulate, send: sendAll}, nil
 }
 
 // simulate answers with the Error of a status. A simulated 401 is that of a wrong key.
-func simulate(f fault, _ answer) answer {
+func simulate(f *fault, _ answer) answer {
 	const message = "simulated error, as requested"
 	e := newError(f.effect.errorStatus, message)
 	if e.Status == http.StatusUnauthorized {
@@ -493,20 +507,20 @@ func retryAfterHeader(retryAfter string) string {
 }
 
 // halve leaves half of the body, so that it is no JSON.
-func halve(_ fault, a answer) answer {
+func halve(_ *fault, a answer) answer {
 	a.body = a.body[:len(a.body)/2]
 	return a
 }
 
 // addMember gives each pet a member that clients do not know. Within a text, there is a
 // backslash before each quote.
-func addMember(_ fault, a answer) answer {
+func addMember(_ *fault, a answer) answer {
 	a.body = bytes.ReplaceAll(a.body, []byte(`{"id":`), []byte(`{"addedLater":{"x":[1]},"id":`))
 	return a
 }
 
 // replaceByHTML answers as a gateway that lost the answer.
-func replaceByHTML(_ fault, a answer) answer {
+func replaceByHTML(_ *fault, a answer) answer {
 	return answer{
 		status:      http.StatusBadGateway,
 		contentType: "text/html",
@@ -516,12 +530,6 @@ func replaceByHTML(_ fault, a answer) answer {
 	}
 }
 
-// sendNothing sends no answer.
-func sendNothing(*exchange) (rest []byte, end ending) { return nil, endClose }
-
-// sendReset sends no answer but a TCP RST.
-func sendReset(*exchange) (rest []byte, end ending) { return nil, endReset }
-
 // resetTCP closes the connection of w with a TCP RST, if net/http gives it up.
 func resetTCP(w http.ResponseWriter) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
@@ -530,35 +538,44 @@ func resetTCP(w http.ResponseWriter) {
 	}
 }
 
-// truncate sends half of the body, or nothing if there is none.
-func truncate(x *exchange) (rest []byte, end ending) {
-	if body := x.bodyToSend(); len(body) > 0 {
-		x.writeHeader()
+// truncate sends half of the body, or nothing if there is none, and then pauses.
+func truncate(x *exchange, status int, body []byte) (rest []byte, end ending) {
+	if len(body) > 0 {
+		x.writeHeader(status)
 		x.sendPiece(body[:len(body)/2])
 	}
-	return nil, endClose
+	if !x.pause() {
+		return nil, endLeft
+	}
+	return nil, endClosed
 }
-
-// stall is truncate with a pause before the end.
-func stall(x *exchange) (rest []byte, end ending) {
-	rest, end = truncate(x)
-	x.wait(x.service.durations.stall) // the end is the same if the client leaves
-	return rest, end
-}
-
-const dripPieces = 10
 
 // drip sends the body in pieces, none of which is empty, with a pause between them.
-func drip(x *exchange) (rest []byte, end ending) {
-	x.writeHeader()
-	rest = x.bodyToSend()
-	for n := min(dripPieces, len(rest)); n > 1; n-- {
+func drip(x *exchange, status int, body []byte) (rest []byte, end ending) {
+	x.writeHeader(status)
+	rest = body
+	for n := min(x.fault.effect.pieces, len(rest)); n > 1; n-- {
 		piece := rest[:len(rest)/n]
 		rest = rest[len(piece):]
 		x.sendPiece(piece)
-		if !x.wait(x.service.durations.drip) {
-			return nil, endClose
+		if !x.pause() {
+			return nil, endLeft
 		}
 	}
 	return rest, endComplete
+}
+
+// pause makes the pause of the code of the fault, as wait does.
+func (x *exchange) pause() bool {
+	return x.wait(time.Duration(x.fault.effect.pause) * x.service.durations.second)
+}
+
+// longestPauses returns how many seconds of pauses there can be before the last piece of an
+// answer.
+func longestPauses() int {
+	longest := 0
+	for _, e := range wordEffects {
+		longest = max(longest, (e.pieces-1)*e.pause)
+	}
+	return longest
 }

@@ -36,22 +36,17 @@ type service struct {
 	durations durations
 	mux       *http.ServeMux // leads to the routes and, from everywhere else, to unknownRoute
 
-	// The operations that a standing fault can be for.
-	faultOperations []string
-
-	current   atomic.Pointer[world] // the world of new requests
-	wasCalled atomic.Bool           // whether any request has come
+	journal   *journal    // and the current world
+	wasCalled atomic.Bool // whether any request has come
 }
 
 // durations are how long things take. Tests shorten them.
 type durations struct {
 	readHeader time.Duration // for the headers of a request to arrive
 	read       time.Duration // for the headers and the body
-	stall      time.Duration // before the connection is closed
-	drip       time.Duration // between two pieces
+	second     time.Duration // in which the pauses of codes are counted
 	journal    time.Duration // the longest wait of showJournal
 	stop       time.Duration // the longest wait for the requests in flight
-	run        time.Duration // the longest run of a client that is checked
 }
 
 func newService(ctx context.Context, key string, seed *store, log *slog.Logger) *service {
@@ -63,14 +58,12 @@ func newService(ctx context.Context, key string, seed *store, log *slog.Logger) 
 		durations: durations{
 			readHeader: 5 * time.Second,
 			read:       15 * time.Second,
-			stall:      30 * time.Second,
-			drip:       time.Second,
+			second:     time.Second,
 			journal:    30 * time.Second,
 			stop:       maxStop - 100*time.Millisecond,
-			run:        time.Minute,
 		},
-		mux:             http.NewServeMux(),
-		faultOperations: faultOperations(),
+		mux:     http.NewServeMux(),
+		journal: newJournal(newWorld(ctx, seed)),
 	}
 	allowed := map[string][]string{} // methods by path
 	for _, rt := range routes() {
@@ -83,7 +76,6 @@ func newService(ctx context.Context, key string, seed *store, log *slog.Logger) 
 		s.addRoute(&route{pattern: path, handle: refuseMethod(strings.Join(methods, ", ")), onlyRefuses: true})
 	}
 	s.addRoute(unknownRoute)
-	s.current.Store(newWorld(ctx, seed))
 	return s
 }
 
@@ -117,10 +109,10 @@ func routes() []*route {
 		{pattern: "GET /__admin/pets", operation: "showPets", handle: listPets, parameters: ofList},
 		{pattern: "GET /__admin/fault", operation: "showFault", handle: showFault},
 		{pattern: "PUT /__admin/fault", operation: "setFault", handle: setFault,
-			parameters: slices.Concat(faultParameters, []string{"operation", "skip", "times"})},
+			parameters: slices.Concat(faultParameterNames(), []string{"operation", "skip", "times"})},
 		{pattern: "DELETE /__admin/fault", operation: "clearFault", handle: clearFault},
 		{pattern: "GET /__admin/requests", operation: "showJournal", handle: showJournal,
-			parameters: []string{"since", "after", "total", "waiting"}},
+			parameters: []string{"after", "total", "waiting", "history"}},
 		{pattern: "DELETE /__admin/requests", operation: "clearJournal", handle: clearJournal},
 
 		{pattern: "GET /healthz", handle: static("application/json", []byte(`{"status":"ok"}`+"\n"))},
@@ -128,6 +120,7 @@ func routes() []*route {
 		{pattern: "GET /{$}", handle: static("text/html; charset=utf-8", indexHTML), header: pageHeader},
 		{pattern: "GET /page.css", handle: static("text/css; charset=utf-8", pageCSS), header: pageHeader},
 		{pattern: "GET /page.js", handle: static("text/javascript; charset=utf-8", pageJS), header: pageHeader},
+		{pattern: "GET /facts.js", handle: static("text/javascript; charset=utf-8", factsJS), header: pageHeader},
 	}
 }
 
@@ -213,14 +206,17 @@ func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 	x := s.newExchange(w, r, rt)
 	defer func() {
 		if !x.recorded { // something has panicked, which net/http logs
-			x.answer = answer{errorText: "petstore has a bug; its standard error has the details"}
-			x.record()
+			x.record(answer{errorText: "petstore has a bug; its standard error has the details"}, endClosed)
 		}
 	}()
-	send := x.makeAnswer()
-	x.setHeader()
-	rest, end := send(x)
-	x.record()
+	a, send := x.makeAnswer()
+	x.setHeader(a)
+	body := a.body
+	if r.Method == "HEAD" {
+		body = nil
+	}
+	rest, end := send(x, a.status, body)
+	x.record(a, end)
 	switch end {
 	case endComplete:
 		w.Write(rest)
@@ -233,57 +229,57 @@ func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 
 // exchange is a request that is being answered.
 type exchange struct {
-	service *service
-	world   *world // the current one at the arrival of the request or, under /__admin, of its body
-	route   *route
-	area    area
-	w       http.ResponseWriter
-	r       *http.Request
-	entry   *entry // in the journal of the world; nil if the request is not recorded
-
-	body     []byte          // of the request, once it has been read
-	fault    fault           // of the request, once it has been chosen
-	released context.Context // done when the request is to wait no longer
-	query    arguments       // of the request, once it has been parsed
-	answer   answer          // once it has been made
-	outcome  outcome         // for the journal, so far; its Status is 0 until an answer is being sent
-	recorded bool
+	service  *service
+	world    *world // the current one at the arrival of the request or, under /__admin, of its body
+	route    *route
+	area     area
+	w        http.ResponseWriter
+	r        *http.Request
+	entry    *entry    // in the journal; nil if the request is not to be recorded
+	body     []byte    // nil until it has been read
+	fault    *fault    // noFault until another one is chosen
+	query    arguments // the parameters of the route, for its operation
+	outcome  outcome   // for the journal, so far
+	recorded bool      // whether record has been called
 }
 
 func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route) *exchange {
-	world := s.current.Load()
-	x := &exchange{
-		service:  s,
-		world:    world,
-		route:    rt,
-		area:     areaOf(r, rt),
-		w:        w,
-		r:        r,
-		released: world.ctx,
+	x := &exchange{service: s, route: rt, area: areaOf(r, rt), w: w, r: r, fault: noFault}
+	if !x.area.isRecorded {
+		x.world, _ = s.journal.current()
+		return x
 	}
-	if x.area == ofClient || x.area == ofStray {
-		x.entry = &entry{
-			Method:    r.Method,
-			URL:       r.RequestURI,
-			Client:    r.RemoteAddr,
-			Operation: rt.operation,
-			Headers:   sentHeader(r, s.key),
-		}
-		world.journal.add(x.entry)
+	x.entry = &entry{
+		Method:    r.Method,
+		URL:       r.RequestURI,
+		Client:    r.RemoteAddr,
+		Operation: rt.operation,
+		Headers:   sentHeader(r, s.key),
 	}
+	x.world = s.journal.add(x.entry)
 	return x
 }
 
-// record records and logs what has become of the request. After that, nothing may change
-// the header of the answer, which the journal keeps.
-func (x *exchange) record() {
+// record records and logs what has become of the request: its answer, even if that was not
+// sent, and how it ends. After that, nothing may change the header of the answer, which the
+// journal keeps.
+func (x *exchange) record(a answer, end ending) {
 	x.recorded = true
+	o := &x.outcome
+	switch {
+	case end != endLeft:
+		o.Error = a.errorText
+	case o.Status == 0:
+		o.Error = "the client left before its answer"
+	default:
+		o.Error = "the client left before the end of its answer"
+	}
 	if x.entry != nil {
-		x.outcome.Answer, x.outcome.Error = firstBytes(x.answer.body), x.answer.errorText
-		if x.answer.status != 0 { // it was made, even if it was not sent
-			x.outcome.AnswerHeaders = journalHeader(x.w.Header()) // net/http sends a copy, made by WriteHeader
+		o.Answer = firstBytes(a.body)
+		if a.status != 0 { // an answer was made
+			o.AnswerHeaders = journalHeader(x.w.Header()) // net/http sends a copy, made by WriteHeader
 		}
-		x.world.journal.end(x.entry, x.outcome)
+		x.service.journal.end(x.entry, *o)
 	}
 	x.log()
 }
@@ -304,31 +300,29 @@ func sentHeader(r *http.Request, key string) journalHeader {
 	return journalHeader(h)
 }
 
-// area says whose a request is.
-type area int
-
-const (
-	ofAnybody area = iota // needs no key
-	ofClient              // under /v1: needs the key, is recorded, and gets faults
-	ofTest                // under /__admin, or where that is misplaced: needs the key, and unknown parameters are refused
-	ofStray               // of a client with a wrong base URL: needs no key, and is recorded
-)
+// area says how requests are treated, by their path.
+type area struct {
+	needsKey   bool
+	isRecorded bool // in the journal
+	getsFaults bool
+	isAdmin    bool // of a test: what its route does not take is refused
+}
 
 // misplacedAdmin is where a test with the base URL of clients looks for /__admin.
 const misplacedAdmin = "/v1/__admin"
 
-// areaOf returns the area of a request. Elsewhere, a request that no operation is for is a
-// stray if it has an Authorization. Browsers send such requests without one.
+// areaOf returns the area of a request. Elsewhere, a request that no operation is for is
+// that of a client with a wrong base URL if it has an Authorization. Browsers send such
+// requests without one.
 func areaOf(r *http.Request, rt *route) area {
 	switch p := r.URL.Path; {
 	case isUnder(p, "/__admin"), isUnder(p, misplacedAdmin):
-		return ofTest
+		return area{needsKey: true, isAdmin: true}
 	case isUnder(p, "/v1"):
-		return ofClient
-	case rt.onlyRefuses && r.Header["Authorization"] != nil:
-		return ofStray
+		return area{needsKey: true, isRecorded: true, getsFaults: true}
+	default:
+		return area{isRecorded: rt.onlyRefuses && r.Header["Authorization"] != nil}
 	}
-	return ofAnybody
 }
 
 // answer is the answer to a request. The zero answer is none.
@@ -338,7 +332,7 @@ type answer struct {
 	contentType string      // empty without a body
 	body        []byte      // may be shared with other answers, so it must not be modified
 	retryAfter  string      // in the form of the parameter of a fault; see retryAfterHeader
-	errorText   string      // for the journal: the message of an Error, that the client left, or that there is a bug
+	errorText   string      // for the journal: the message, if it is an Error
 	fromGateway bool        // whether it is to look as if a gateway had made it, without the header of the route
 }
 
@@ -355,50 +349,49 @@ func errorAnswer(e Error) answer {
 	return a
 }
 
-// makeAnswer makes the answer to the request, and returns what sends it. If net/http
+// makeAnswer makes the answer to the request, and returns it with what sends it. If net/http
 // notices that the client has left during the delay, the operation is not performed,
 // although a standing fault has counted the request.
-func (x *exchange) makeAnswer() sender {
+func (x *exchange) makeAnswer() (a answer, send sender) {
 	if err := x.admit(); err != nil {
-		x.answer = x.failure(err)
-		return sendAll
+		return x.failure(err), sendAll
 	}
 	if !x.wait(x.fault.delay) {
-		return sendNothing
+		return answer{}, giveUp
 	}
-	effect := cmp.Or(x.fault.effect, noEffect)
+	effect := x.fault.effect
 	if !effect.skipsOperation {
-		x.answer = x.perform()
+		a = x.perform()
 	}
 	if effect.change != nil {
-		x.answer = effect.change(x.fault, x.answer)
+		a = effect.change(x.fault, a)
 	}
 	if !x.wait(x.fault.answerDelay) {
-		return sendNothing
+		return a, giveUp
 	}
-	return effect.send
+	return a, effect.send
 }
 
 // admit checks the key, reads the body, and chooses the fault. The body is read even if
 // the key is wrong, but then the error is that of the key (contract, section 5).
 func (x *exchange) admit() error {
-	var first firstError
-	maxSize := int64(maxBody)
-	if x.area == ofClient || x.area == ofTest {
-		first.note(requireKey(x.service.key, x.r))
+	var keyErr error
+	if x.area.needsKey {
+		keyErr = requireKey(x.service.key, x.r)
 	}
-	if first.err == nil && x.route.takesSeed {
+	maxSize := int64(maxBody)
+	if keyErr == nil && x.route.takesSeed {
 		maxSize = maxSeed
 	}
-	first.note(x.readBody(maxSize))
-	if first.err != nil {
-		return first.err
+	bodyErr := x.readBody(maxSize)
+	if err := cmp.Or(keyErr, bodyErr); err != nil {
+		return err
 	}
-	switch x.area {
-	case ofClient:
+	if x.area.isAdmin {
+		x.world, _ = x.service.journal.current() // as a reset may have come before the body
+	}
+	if x.area.getsFaults {
 		return x.chooseFault()
-	case ofTest:
-		x.world = x.service.current.Load()
 	}
 	return nil
 }
@@ -413,7 +406,7 @@ func (x *exchange) readBody(maxSize int64) error {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxSize))
 	if x.entry != nil {
-		x.world.journal.update(func() { x.entry.Body = firstBytes(body) })
+		x.service.journal.update(func() { x.entry.Body = firstBytes(body) })
 	}
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
@@ -422,11 +415,15 @@ func (x *exchange) readBody(maxSize int64) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return newError(http.StatusRequestTimeout, "the body did not arrive in time")
 	case err != nil:
-		return badRequest(codeInvalidBody, "the body is cut short or badly chunked")
+		return badRequest(codeInvalidBody, bodyCutShort)
 	}
 	x.body = body
 	return nil
 }
+
+// bodyCutShort is the message of the Error for a body that does not come whole, mostly as
+// the client has left.
+const bodyCutShort = "the body is cut short or badly chunked"
 
 // The limits of requests, in bytes.
 const (
@@ -449,12 +446,11 @@ func (x *exchange) failure(err error) answer {
 	return errorAnswer(e)
 }
 
-// wait waits for d, or until the fault, the world or the process ends, or the client
-// leaves. It reports whether the client is still there, and notes in the answer if not: once
-// net/http notices that the client has closed the connection or its sending half, or that a
-// write has failed. Then nothing more may be sent: a client that has closed its sending half
-// may still be reading, and would take the rest as on time. If d is 0, wait does nothing,
-// and reports true.
+// wait waits for d, or until the fault is released or the client leaves, and reports
+// whether the client is still there. It has left when net/http notices that it has closed
+// the connection or its sending half, or that a write has failed. Then nothing more may be
+// sent: a client that has closed its sending half may still be reading, and would take the
+// rest as on time. If d is 0, wait does nothing, and reports true.
 func (x *exchange) wait(d time.Duration) bool {
 	if d == 0 {
 		return true
@@ -463,17 +459,10 @@ func (x *exchange) wait(d time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-x.released.Done():
+	case <-x.fault.released.Done():
 	case <-x.r.Context().Done():
 	}
-	if x.r.Context().Err() == nil {
-		return true
-	}
-	x.answer.errorText = "the client left before its answer"
-	if x.outcome.Status != 0 {
-		x.answer.errorText = "the client left before the end of its answer"
-	}
-	return false
+	return x.r.Context().Err() == nil
 }
 
 // perform performs the operation. Whatever fails becomes an answer, which a fault can
@@ -516,7 +505,7 @@ func (x *exchange) parseQuery() error {
 		delete(query, name) // a parameter works only if its route lists it
 	}
 	x.query.Values = query
-	if x.area == ofTest {
+	if x.area.isAdmin {
 		return x.refuseUnknown(unknown)
 	}
 	// This is no error, as the client may be newer than the service.
@@ -542,9 +531,9 @@ func (x *exchange) refuseUnknown(unknown []string) error {
 	return nil
 }
 
-// setHeader sets the header of the answer.
-func (x *exchange) setHeader() {
-	a, h := x.answer, x.w.Header()
+// setHeader sets the header of an answer.
+func (x *exchange) setHeader(a answer) {
+	h := x.w.Header()
 	if !a.fromGateway {
 		maps.Copy(h, x.route.header)
 	}
@@ -560,38 +549,34 @@ func (x *exchange) setHeader() {
 	}
 }
 
-// A sender sends the answer to a request, but for the rest of its body, which it returns
-// with what is to follow.
-type sender func(*exchange) (rest []byte, end ending)
+// A sender sends an answer, whose body is empty for HEAD. It leaves the rest of the body,
+// which it returns with how the request ends.
+type sender func(x *exchange, status int, body []byte) (rest []byte, end ending)
 
 // ending is how a request ends.
 type ending int
 
 const (
 	endComplete ending = iota // the rest of the body is sent
-	endClose                  // the connection is closed, and the client gets no more than what was sent
-	endReset                  // as endClose, with a TCP RST
+	endClosed                 // the connection is closed, and the client gets no more than what was sent
+	endReset                  // as endClosed, with a TCP RST
+	endLeft                   // as endClosed, as the client has left
 )
 
-// sendAll sends the whole answer.
-func sendAll(x *exchange) (rest []byte, end ending) {
-	x.writeHeader()
-	return x.bodyToSend(), endComplete
+func sendAll(x *exchange, status int, body []byte) (rest []byte, end ending) {
+	x.writeHeader(status)
+	return body, endComplete
 }
+
+func sendNothing(*exchange, int, []byte) (rest []byte, end ending) { return nil, endClosed }
+func sendReset(*exchange, int, []byte) (rest []byte, end ending)   { return nil, endReset }
+func giveUp(*exchange, int, []byte) (rest []byte, end ending)      { return nil, endLeft }
 
 // writeHeader writes the status and the header, which net/http sends with the first piece
 // of the body.
-func (x *exchange) writeHeader() {
-	x.w.WriteHeader(x.answer.status)
-	x.outcome.Status = x.answer.status
-}
-
-// bodyToSend returns what is to be sent of the body: all of it or, for HEAD, nothing.
-func (x *exchange) bodyToSend() []byte {
-	if x.r.Method == "HEAD" {
-		return nil
-	}
-	return x.answer.body
+func (x *exchange) writeHeader(status int) {
+	x.w.WriteHeader(status)
+	x.outcome.Status = status
 }
 
 // sendPiece sends a piece of the body at once.
@@ -605,13 +590,13 @@ func (x *exchange) log() {
 	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return // as by default, without the work below
 	}
-	onlyReads := x.r.Method == "GET" || x.r.Method == "HEAD"
-	if x.area == ofAnybody || x.area == ofTest && onlyReads {
+	mayChange := x.area.isAdmin && x.r.Method != "GET" && x.r.Method != "HEAD"
+	if !x.area.isRecorded && !mayChange {
 		return
 	}
 	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", x.outcome.Status}
-	if x.answer.errorText != "" {
-		attrs = append(attrs, "error", x.answer.errorText)
+	if x.outcome.Error != "" {
+		attrs = append(attrs, "error", x.outcome.Error)
 	}
 	if applied := x.fault.String(); applied != "" {
 		attrs = append(attrs, "fault", applied)
@@ -763,7 +748,7 @@ func reset(x *exchange) (answer, error) {
 			return answer{}, err
 		}
 	}
-	old := x.service.current.Swap(newWorld(x.service.ctx, seed))
+	old := x.service.journal.reset(newWorld(x.service.ctx, seed))
 	old.end()
 	return answer{status: http.StatusNoContent}, nil
 }
@@ -779,7 +764,7 @@ func showFault(x *exchange) (answer, error) {
 
 // setFault replaces the standing fault, and answers with what was set.
 func setFault(x *exchange) (answer, error) {
-	standing, err := parseStandingFault(x.world.ctx, &x.query, x.service.faultOperations)
+	standing, err := parseStandingFault(x.world.ctx, &x.query)
 	if err != nil {
 		return answer{}, err
 	}
@@ -796,28 +781,28 @@ func clearFault(x *exchange) (answer, error) {
 // showJournal answers with the journal, once it has as many requests as asked for and few
 // enough of them wait, or the longest wait is over.
 func showJournal(x *exchange) (answer, error) {
-	q := journalQuery{
-		since:      x.query.Values["since"],
-		after:      x.query.integer("after", 0, math.MaxInt64, 0),
-		total:      x.query.integer("total", 0, math.MaxInt64, 0),
-		maxWaiting: x.query.integer("waiting", 0, math.MaxInt64, math.MaxInt64),
-	}
+	after := x.query.integer("after", 0, math.MaxInt64, 0)
+	total := x.query.integer("total", 0, math.MaxInt64, 0)
+	maxWaiting := x.query.integer("waiting", 0, math.MaxInt64, math.MaxInt64)
+	hasHistory := x.query.choice("history", []string{"false", "true"}) == "true"
 	if x.query.err != nil {
 		return answer{}, x.query.err
 	}
+	j := x.service.journal
+	_, p := j.current()
 	ctx, cancel := context.WithTimeout(x.r.Context(), x.service.durations.journal)
 	defer cancel()
-	defer context.AfterFunc(x.world.ctx, cancel)()
-	part, isDue := x.world.journal.read(ctx, q)
-	if !isDue && x.r.Context().Err() != nil {
+	defer context.AfterFunc(x.service.ctx, cancel)()
+	if !j.wait(ctx, p, total, maxWaiting) && x.r.Context().Err() != nil {
 		// The client has left, so the journal, which may be large, is not encoded.
 		return answer{}, newError(http.StatusRequestTimeout, "the client left before its answer")
 	}
+	part := j.read(p, after, hasHistory)
 	return answer{status: http.StatusOK, contentType: "application/json", body: part.encode()}, nil
 }
 
 func clearJournal(x *exchange) (answer, error) {
-	x.world.journal.clear()
+	x.service.journal.clear()
 	return answer{status: http.StatusNoContent}, nil
 }
 
@@ -830,6 +815,8 @@ var (
 	pageCSS []byte
 	//go:embed page/page.js
 	pageJS []byte
+	//go:embed page/facts.js
+	factsJS []byte
 )
 
 // static returns an operation that answers with this body.

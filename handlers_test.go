@@ -606,8 +606,9 @@ func TestRefused(t *testing.T) {
 		{"GET /__admin/fault?z&x&code=503&y", "", "GET /__admin/fault does not take the parameter 'code'; it takes no parameters"},
 		{"GET /__admin/pets?offset=1", "", "the parameter 'offset'; it takes the query parameters limit, status, after"},
 		{"DELETE /__admin/requests?after=1", "", "it takes no parameters"},
-		{"GET /__admin/requests?limit=1", "", "the parameter 'limit'; it takes the query parameters since, after, total, waiting"},
+		{"GET /__admin/requests?limit=1", "", "the parameter 'limit'; it takes the query parameters after, total, waiting, history"},
 		{"GET /__admin/requests?waiting=-1", "", "waiting is '-1'; it must be an integer from 0 to"},
+		{"GET /__admin/requests?history=1", "", "history is '1'; it must be false or true"},
 		{"PUT /__admin/fault?code=503", "{}", "does not take a body"},
 
 		{reset, " ", `the seed is empty; it must be a JSON array in UTF-8, such as [{"name":"Rex","categoryId":7}]`},
@@ -764,13 +765,16 @@ func TestPanic(t *testing.T) {
 		effect *effect
 		status int // what has been sent before
 	}{
-		"change": {&effect{change: func(fault, answer) answer { panic("a bug") }}, 0},
-		"send":   {&effect{send: func(x *exchange) ([]byte, ending) { sendAll(x); panic("a bug") }}, 200},
+		"change": {&effect{change: func(*fault, answer) answer { panic("a bug") }}, 0},
+		"send": {&effect{send: func(x *exchange, status int, body []byte) ([]byte, ending) {
+			sendAll(x, status, body)
+			panic("a bug")
+		}}, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
-			w := s.service.current.Load()
-			w.setStanding(&standingFault{effects: []*effect{tt.effect}, maxApplied: 1, ctx: w.ctx, cancel: func() {}})
+			w, _ := s.service.journal.current()
+			w.setStanding(&standingFault{faults: []*fault{{effect: tt.effect}}, maxApplied: 1, release: func() {}})
 			r := s.send(t, "GET /v1/pets", "").wait()
 			equal(t, "the error of the connection", errors.Is(r.err, io.EOF), true)
 			s.wantJournal(t, fmt.Sprint("GET /v1/pets ", tt.status))
@@ -1003,7 +1007,7 @@ func TestDelays(t *testing.T) {
 func TestPieces(t *testing.T) {
 	const pause = 5 * time.Millisecond
 	for pets, want := range map[string]int{"[]": 3, array(rex): 10} {
-		s := startWith(t, func(s *service) { s.durations.drip = pause })
+		s := startWith(t, func(s *service) { s.durations.second = pause })
 		s.reset(t, pets)
 		w := &pieceRecorder{ResponseRecorder: httptest.NewRecorder()}
 		r := newRequest("GET", "/v1/pets", "")
@@ -1211,7 +1215,7 @@ func TestFaultOperation(t *testing.T) {
 		"GET /v1/pets/x": "getPet", "HEAD /v1/pets/1": "getPet",
 		"GET /v1/store/orders": "", "BREW /v1/pets": "", "GET /v1/pets/": "", "GET /v1/nothing": "",
 	} {
-		for _, operation := range s.service.faultOperations {
+		for _, operation := range faultOperations() {
 			t.Run(request+" "+operation, func(t *testing.T) {
 				s.reset(t, "")
 				s.setFault(t, "code=418&operation="+operation)
@@ -1304,14 +1308,14 @@ func TestConcurrentFaults(t *testing.T) {
 // no request.
 func TestConcurrentPuts(t *testing.T) {
 	const clients, each = 8, 2000
-	w := start(t).service.current.Load()
+	w, _ := start(t).service.journal.current()
 	var running atomic.Int64
 	concurrently(clients, func(int) {
 		for range each {
 			ctx, cancel := context.WithCancel(w.ctx)
 			running.Add(1)
 			context.AfterFunc(ctx, func() { running.Add(-1) })
-			w.setStanding(&standingFault{ctx: ctx, cancel: cancel})
+			w.setStanding(&standingFault{release: cancel})
 		}
 	})
 	eventually(t, "the end of all faults but one", func() bool { return running.Load() == 1 })
@@ -1339,7 +1343,7 @@ func TestWaiting(t *testing.T) {
 		return len(later) == 2 && later[1].Seconds > w.Seconds
 	})
 
-	// DELETE keeps the list, which is in the order of arrival.
+	// The list is in the order of arrival.
 	want := []string{"POST /v1/pets?x createPet"}
 	var held []pending
 	for n := range 5 {
@@ -1347,13 +1351,12 @@ func TestWaiting(t *testing.T) {
 		want = append(want, fmt.Sprintf("GET /v1/pets?n=%d listPets", n))
 		s.waitWaiting(t, want...)
 	}
-	part, _ := s.service.current.Load().journal.read(context.Background(), journalQuery{maxWaiting: 9})
+	_, p := s.service.journal.current()
+	part := s.service.journal.read(p, 0, false)
 	held[1].leave()
 	want = slices.Delete(want, 2, 3)
 	s.waitWaiting(t, want...)
 	equal(t, "the outcome of a request that waited when it was read", part.waiting[3].outcome, nil)
-	s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
-	s.waitWaiting(t, want...)
 }
 
 // The journal.
@@ -1382,23 +1385,23 @@ func TestJournalFormat(t *testing.T) {
 	got = strings.ReplaceAll(got, "\ufffd", `\ufffd`) // which Go 1.27 does not escape
 	connection := jsonText(c.LocalAddr().String())
 	equal(t, "the journal", got, `{"requests":[
-{"arrived":1,"time":,"method":"POST","url":"/v1/pets?%zz=%20","client":`+connection+`,"operation":"createPet",`+
+{"arrived":1,"period":1,"time":,"method":"POST","url":"/v1/pets?%zz=%20","client":`+connection+`,"operation":"createPet",`+
 		`"headers":{"Authorization":"Bearer ***","Host":"petstore","Prefer":"delay=0, y",`+
 		`"Transfer-Encoding":"chunked","X-A":"1, 2, 3, "},`+
 		`"body":"<ü>\ufffd\r\n\u0000","fault":{"delay":"0"},"status":400,`+
 		`"answerHeaders":{"Cache-Control":"no-store","Content-Length":"`+first.header.Get("Content-Length")+`",`+
 		`"Content-Type":"application/json","Preference-Applied":"delay=0","Vary":"Origin"},`+
 		`"answer":`+jsonText(first.body)+`,"error":`+jsonText(first.message())+`,"ignored":["y"],"ended":1,"seconds":},
-{"arrived":2,"time":,"method":"POST","url":"/v1/pets?y&x","client":`+connection+`,"operation":"createPet",`+
+{"arrived":2,"period":1,"time":,"method":"POST","url":"/v1/pets?y&x","client":`+connection+`,"operation":"createPet",`+
 		`"headers":{"Content-Length":"2"},"body":"{}","status":401,`+
 		`"answerHeaders":{"Cache-Control":"no-store","Content-Length":"`+second.header.Get("Content-Length")+`",`+
 		`"Content-Type":"application/json","Vary":"Origin","Www-Authenticate":"Bearer realm=\"petstore\""},`+
 		`"answer":`+jsonText(second.body)+`,"error":`+jsonText(second.message())+`,"ended":2,"seconds":}
 ],"waiting":[
-{"arrived":3,"time":,"method":"GET","url":"/v1/pets","client":"127.0.0.1:,`+
+{"arrived":3,"period":1,"time":,"method":"GET","url":"/v1/pets","client":"127.0.0.1:,`+
 		`"headers":{"Authorization":"Bearer ***","Connection":"close","Host":"`+strings.TrimPrefix(s.url, "http://")+`",`+
 		`"Prefer":"delay=30","User-Agent":"a"},"body":"","fault":{"delay":"30"},"seconds":}
-],"meta":{"total":2,"since":}}
+],"meta":{"total":2,"ended":2,"period":1,"since":}}
 `)
 	zeros, err := json.Marshal(timestamp{time.Unix(0, 0)})
 	equal(t, "a time and its error", fmt.Sprint(string(zeros), err), `"1970-01-01T00:00:00.000Z"<nil>`)
@@ -1409,33 +1412,36 @@ func TestJournalFormat(t *testing.T) {
 	}
 }
 
-// A DELETE begins the count of the requests that have ended anew, and a reset that of
-// those that have arrived, too. The time of that is since. With after, the requests that
-// have ended up to this count are left out.
-func TestJournalCounts(t *testing.T) {
-	for request, first := range map[string]int64{"DELETE /__admin/requests": 2, "POST /__admin/reset": 1} {
+// A DELETE and a reset begin another period. The journal has the requests of the current
+// one and, with the history, those of all. The requests are counted for the life of the
+// process. With after, those that have ended up to this count are left out.
+func TestPeriods(t *testing.T) {
+	for _, request := range []string{"DELETE /__admin/requests", "POST /__admin/reset"} {
 		t.Run(request, func(t *testing.T) {
 			s := start(t)
 			s.do(t, "GET /v1/pets", "")
 			begin := time.Now()
 			s.do(t, request, "").want(t, 204, "")
 			_, _, meta := s.readJournal(t, "")
-			equal(t, "total", meta.Total, 0)
+			equal(t, "total, ended and period", []int64{meta.Total, meta.Ended, meta.Period}, []int64{0, 1, 2})
 			if meta.Since.Before(begin) || meta.Since.After(time.Now()) || meta.Since.Location() != time.UTC {
 				t.Errorf("since: got %v, want the time of the request, after %v, in UTC", meta.Since, begin)
 			}
-			for range 4 {
+			for range 3 {
 				s.do(t, "GET /v1/pets", "")
 			}
 			for query, want := range map[string][]int64{
-				"": {1, 2, 3, 4}, "?after=3": {4}, "?after=4": nil,
-				"?after=2&total=3": {3, 4}, "?after=9223372036854775807": nil,
+				"": {2, 3, 4}, "?history=false": {2, 3, 4}, "?history=true": {1, 2, 3, 4},
+				"?after=3": {4}, "?after=3&history=true": {4}, "?after=4": nil, "?after=9223372036854775807": nil,
+				"?after=2&total=3": {3, 4},
 			} {
+				entries, _, meta := s.readJournal(t, query)
+				equal(t, "total, ended and period"+query, []int64{meta.Total, meta.Ended, meta.Period}, []int64{3, 4, 2})
 				var ended []int64
-				entries, _, _ := s.readJournal(t, query)
 				for _, e := range entries {
 					ended = append(ended, e.Ended)
-					equal(t, "arrived", e.Arrived, first+e.Ended-1)
+					equal(t, "arrived", e.Arrived, e.Ended)
+					equal(t, "period", e.Period, min(e.Ended, 2))
 				}
 				equal(t, "ended"+query, ended, want)
 			}
@@ -1443,42 +1449,109 @@ func TestJournalCounts(t *testing.T) {
 	}
 }
 
-// The numbers in a query of the journal are those of the journal with this since. For
-// another one, they count as not given, so the answer is whole, and does not wait.
-func TestJournalSince(t *testing.T) {
-	s := start(t)
-	cursor := func(since, more string) string { return "?since=" + url.QueryEscape(since) + more }
-	s.do(t, "GET /v1/pets?n=1", "")
-	s.do(t, "GET /v1/pets?n=2", "")
-	_, _, meta := s.readJournal(t, "")
-	old := meta.Since.Format(time.RFC3339Nano)
-	entries, _, _ := s.readJournal(t, cursor(old, "&after=1&total=2"))
-	equal(t, "the number of new entries", len(entries), 1)
-	for _, request := range []string{"DELETE /__admin/requests", "POST /__admin/reset"} {
-		s.do(t, request, "")
-		s.do(t, "GET /v1/pets?n=3", "")
-		s.startRequest(t, "POST /v1/pets")
-		for _, since := range []string{old, ""} {
-			entries, waiting, _ := s.readJournal(t, cursor(since, "&after=1&total=1000&waiting=0"))
-			equal(t, "the number of entries and of waiting requests", []int{len(entries), len(waiting)}, []int{1, 1})
-		}
-		s.reset(t, "")
+// A request that waits at a DELETE or a reset belongs to the period before it, so nothing
+// waits for it any more. The history has it until it ends, and then its outcome.
+func TestHistoryOfWaiting(t *testing.T) {
+	for request, want := range map[string]string{ // the error of the request in the history
+		"DELETE /__admin/requests": "the client left before its answer",
+		"POST /__admin/reset":      "there is no pet 1",
+	} {
+		t.Run(request, func(t *testing.T) {
+			s := start(t)
+			held := s.send(t, "GET /v1/pets/1", "", "Prefer: delay=30")
+			s.waitWaiting(t, "GET /v1/pets/1 getPet")
+			slow := s.startRequest(t, "POST /v1/pets") // which a reset does not end
+			s.do(t, request, "").want(t, 204, "")
+			s.do(t, "GET /v1/pets", "")
+			entries, waiting, _ := s.readJournal(t, "?waiting=0")
+			equal(t, "the number of requests and of those that wait", []int{len(entries), len(waiting)}, []int{1, 0})
+			_, waiting, _ = s.readJournal(t, "?history=true&waiting=0")
+			equal(t, "the last request that waits", waiting[len(waiting)-1].URL, "/v1/pets")
+
+			held.leave()
+			slow.write(newIda)
+			slow.read()
+			eventually(t, "the end of all requests", func() bool {
+				_, waiting, _ = s.readJournal(t, "?history=true")
+				return len(waiting) == 0
+			})
+			s.wantJournal(t, "GET /v1/pets 200")
+			entries, _, meta := s.readJournal(t, "?history=true")
+			var got []string
+			for _, e := range entries {
+				got = append(got, fmt.Sprint(e.Period, " ", e.URL, " ", e.Error))
+			}
+			equal(t, "the history", got, []string{"1 /v1/pets/1 " + want, "1 /v1/pets ", "2 /v1/pets "})
+			equal(t, "total and ended", []int64{meta.Total, meta.Ended}, []int64{1, 3})
+		})
 	}
 }
 
-// A request that is in flight when the journal is cleared is waited for, and not recorded.
-func TestInFlightAtClear(t *testing.T) {
-	s := start(t)
-	s.setFault(t, "delay=30&times=1")
-	held := s.send(t, "GET /v1/pets?n=1", "")
-	s.waitWaiting(t, "GET /v1/pets?n=1 listPets")
-	s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
-	s.do(t, "GET /v1/pets?n=2", "")
-	reader := s.watch(t, "waiting=0")
-	held.leave()
-	contains(t, "the journal", reader.wait().body, `"waiting":[],"meta":{"total":1,`)
-	s.wantJournal(t, "GET /v1/pets?n=2 200")
-	s.wantFault(t, `{"delay":"30","times":1,"matched":2,"applied":1}`)
+// However others reset and clear, a reader of the history gets each request once, periods
+// ascend in the order of arrival, and no wait outlasts its period.
+func TestConcurrentPeriods(t *testing.T) {
+	const clients, each = 4, 300
+	h := startWith(t, func(s *service) { s.durations.journal = time.Hour }).service
+	var sending atomic.Int64
+	sending.Store(clients)
+	seen := map[int64]int64{} // periods, by arrived
+	read := func(after int64) int64 {
+		w := call(h, "GET", fmt.Sprint("/__admin/requests?history=true&after=", after), "")
+		var journal struct {
+			Requests []sentRecord
+			Meta     sentMeta
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &journal); err != nil {
+			t.Error(err)
+		}
+		for _, e := range journal.Requests {
+			if seen[e.Arrived] != 0 || e.Ended <= after {
+				t.Errorf("got the request %d, which ended as number %d, after %d, or again", e.Arrived, e.Ended, after)
+			}
+			seen[e.Arrived] = e.Period
+		}
+		return journal.Meta.Ended
+	}
+	last := int64(0)
+	concurrently(clients+4, func(i int) {
+		if i < clients {
+			for range each {
+				call(h, "GET", "/v1/pets", "")
+			}
+			sending.Add(-1)
+			return
+		}
+		for sending.Load() > 0 {
+			switch i - clients {
+			case 0:
+				call(h, "POST", "/__admin/reset", "")
+			case 1:
+				call(h, "DELETE", "/__admin/requests", "")
+			case 2:
+				last = read(last)
+			case 3:
+				waits := make(chan bool)
+				go func() {
+					call(h, "GET", "/__admin/requests?total=1000000", "")
+					close(waits)
+				}()
+				for range 2 { // the wait may begin after the first
+					call(h, "DELETE", "/__admin/requests", "")
+				}
+				select {
+				case <-waits:
+				case <-time.After(patience):
+					t.Error("a wait outlasts its period")
+				}
+			}
+		}
+	})
+	read(last)
+	for n := int64(1); n <= clients*each; n++ {
+		if seen[n] < max(1, seen[n-1]) {
+			t.Fatalf("the request %d: got the period %d after %d", n, seen[n], seen[n-1])
+		}
+	}
 }
 
 // The journal lists requests in the order in which they arrived, and counts them as they
@@ -1693,7 +1766,7 @@ func TestJournalWaits(t *testing.T) {
 // watch asks for the journal, and returns when the service waits for a change of it.
 func (s *server) watch(t testing.TB, query string) pending {
 	t.Helper()
-	j := s.service.current.Load().journal
+	j := s.service.journal
 	waits := make(chan bool, 1)
 	j.mu.Lock()
 	j.changed.L = watchedLock{&j.mu, waits}
@@ -1717,28 +1790,37 @@ func (l watchedLock) Unlock() {
 	l.Locker.Unlock()
 }
 
-// The journal keeps the last 1,000 requests that have ended, and all that wait.
+// The journal keeps the last 1,000 requests that have ended, of whatever period, and all
+// that wait.
 func TestJournalBounds(t *testing.T) {
 	s := start(t)
-	for range 2 { // also after a clear
-		s.do(t, "DELETE /__admin/requests", "")
-		slow := s.send(t, "GET /v1/pets?slow", "", "Prefer: delay=30")
-		s.waitWaiting(t, "GET /v1/pets?slow listPets")
-		for range 1003 {
+	send := func(n int) {
+		for range n {
 			call(s.service, "GET", "/v1/pets", "")
 		}
-		entries, waiting, meta := s.readJournal(t, "")
-		equal(t, "total", meta.Total, 1003)
-		equal(t, "the number of entries", len(entries), 1000)
-		equal(t, "the first entry", entries[0].Ended, 4)
-		equal(t, "the number of requests that wait", len(waiting), 1)
-		slow.leave()
-		s.waitWaiting(t)
-		entries, _, _ = s.readJournal(t, "")
-		equal(t, "the number of entries", len(entries), 1000)
-		equal(t, "the first entry, which has ended last", entries[0].Ended, 1004)
-		equal(t, "the second entry", entries[1].Ended, 5)
 	}
+	slow := s.send(t, "GET /v1/pets?slow", "", "Prefer: delay=30")
+	s.waitWaiting(t, "GET /v1/pets?slow listPets")
+	send(1003)
+	entries, waiting, meta := s.readJournal(t, "")
+	equal(t, "total", meta.Total, 1003)
+	equal(t, "the number of entries", len(entries), 1000)
+	equal(t, "the first entry", entries[0].Ended, 4)
+	equal(t, "the number of requests that wait", len(waiting), 1)
+	s.do(t, "DELETE /__admin/requests", "")
+	send(500)
+	slow.leave() // so that one of the period before ends last
+	eventually(t, "its end", func() bool {
+		_, waiting, meta = s.readJournal(t, "?history=true")
+		return len(waiting) == 0
+	})
+	entries, _, _ = s.readJournal(t, "")
+	equal(t, "the number of entries of the period", len(entries), 500)
+	entries, _, _ = s.readJournal(t, "?history=true")
+	equal(t, "the number of entries of the history", len(entries), 1000)
+	equal(t, "the first entry, which has ended last", entries[0].Ended, 1504)
+	equal(t, "the second entry", entries[1].Ended, 505)
+	equal(t, "total and ended", []int64{meta.Total, meta.Ended}, []int64{500, 1504})
 }
 
 // With -log, the log has the address of the page, and a line for each recorded request,
@@ -1866,9 +1948,12 @@ func TestInFlightAtReset(t *testing.T) {
 	s.wantFault(t, `{"code":"404","matched":0,"applied":0}`)
 
 	// Whoever is released by a reset finds the new state.
-	old := s.service.current.Load()
+	old, _ := s.service.journal.current()
 	found := make(chan *world, 1)
-	context.AfterFunc(old.ctx, func() { found <- s.service.current.Load() })
+	context.AfterFunc(old.ctx, func() {
+		w, _ := s.service.journal.current()
+		found <- w
+	})
 	s.reset(t, array(manyPets(10_000)...))
 	if <-found == old {
 		t.Error("the state before a reset ended before there was a new one")
@@ -2024,7 +2109,7 @@ func TestSlowBody(t *testing.T) {
 func TestTimes(t *testing.T) {
 	s := start(t).service
 	equal(t, "the durations", s.durations, durations{readHeader: 5 * time.Second, read: 15 * time.Second,
-		stall: 30 * time.Second, drip: time.Second, journal: 30 * time.Second, stop: 900 * time.Millisecond, run: time.Minute})
+		second: time.Second, journal: 30 * time.Second, stop: 900 * time.Millisecond})
 	srv := newServer(s)
 	equal(t, "ReadHeaderTimeout", srv.ReadHeaderTimeout, s.durations.readHeader)
 	equal(t, "IdleTimeout", srv.IdleTimeout, 2*time.Minute)
@@ -2087,13 +2172,14 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-accept", "lost"}, "", 2, "-accept, -only and -operation need -check"},
 		{[]string{"-only", "lost"}, "", 2, "-accept, -only and -operation need -check"},
 		{[]string{"-operation", "getPet"}, "", 2, "-accept, -only and -operation need -check"},
-		{[]string{"-accept", "lost,x", "-check", "true"}, "", 2, "there is no fault 'x'; the faults are 400,401,429,503,503-all,hangup,"},
+		{[]string{"-accept", "lost,x", "-check", "true"}, "", 2, "there is no fault 'x'; the faults are 400,401,429,503,503-all,late,hangup,"},
 		{[]string{"-only", "", "-check", "true"}, "", 2, "there is no fault ''"},
 		{[]string{"-operation", "reset", "-check", "true"}, "", 2, "-operation is 'reset'; it must be listPets, createPet or getPet"},
 		{[]string{"-check", "true"}, "k k", 2, "PETSTORE_API_KEY must be"},
 		{[]string{"-seed", seed, "-check", "true"}, "", 2, seed + ": pet 1: categoryId is missing"},
 		{[]string{"-addr", inUse, "-check", "true"}, "", 2, "address already in use; -addr 127.0.0.1:0 takes any free port"},
 		{[]string{"-check", "no-such-command"}, "", 2, `exec: "no-such-command": executable file not found`},
+		{[]string{"-check", "sh client.sh"}, "", 2, "in $PATH; arguments are separate words, as in -check sh client.sh"},
 
 		{[]string{"-log"}, "k k", 1, "PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters"},
 		{[]string{"-log"}, strings.Repeat("k", 4097), 1, "PETSTORE_API_KEY"},
@@ -2135,7 +2221,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// Petstore ends if it cannot print its base URL. It answers and stops even if it cannot
+// Petstore ends if it cannot print its base URL or, with -check, its table. It answers and stops even if it cannot
 // write its log.
 func TestClosedPipe(t *testing.T) {
 	r, w, err := os.Pipe()
@@ -2148,6 +2234,11 @@ func TestClosedPipe(t *testing.T) {
 	code, _, stderr := output(cmd)
 	equal(t, "the exit code", code, 1)
 	contains(t, "standard error", stderr, "petstore: cannot print the base URL: ")
+
+	cmd = checkOf(testKey, "-only newer", "careful")
+	cmd.Stdout = w
+	code, _, _ = output(cmd)
+	equal(t, "the exit code of a check", code, 2)
 
 	cmd = petstore(testKey, "-log")
 	cmd.Stderr = w
@@ -2288,11 +2379,53 @@ var testClients = map[string]func() error{
 	},
 	"lister": func() error { sendOnce("GET", "/pets", ""); return careful() },
 
-	"late": func() error { // which fails even if its second try succeeds
+	"pessimist": func() error { // which fails even if its second try succeeds
 		_, err := addPet()
 		if err != nil {
 			addPet()
 		}
+		return err
+	},
+	"renaming": func() error { // which makes a name anew for each try
+		return inFourTries(func() error {
+			name := fmt.Sprintf(`{"name":"%d","categoryId":7}`, time.Now().UnixNano())
+			_, err := sendOnce("POST", "/pets", name)
+			return err
+		})
+	},
+	"refreshing": func() error { // which sends the request once more after a 401
+		answer, err := addPet()
+		if answer.status == 401 {
+			_, err = addPet()
+		}
+		return err
+	},
+	"emptied": func() error { // whose second try has no body
+		_, err := addPet()
+		if err != nil {
+			_, err = sendOnce("POST", "/pets", "")
+		}
+		return err
+	},
+	"five": func() error { // which looks at the last of its answers only
+		for n := range 4 {
+			sendOnce("POST", "/pets", fmt.Sprintf(`{"name":"%d","categoryId":7}`, n))
+		}
+		return naive()
+	},
+	"clearing": func() error {
+		return errors.Join(naive(), sendAdmin("DELETE", "/requests"))
+	},
+	"babbling": func() error { // which sends a byte too many, after which net/http does not notice that it leaves
+		u, _ := url.Parse(os.Getenv("PETSTORE_URL"))
+		conn, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
+			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%sx", os.Getenv("PETSTORE_API_KEY"), len(newRex), newRex)
+		conn.SetReadDeadline(time.Now().Add(time.Second))
+		_, err = conn.Read(make([]byte, 1))
 		return err
 	},
 	"looking": func() error { // more often than the journal has requests, if it has failed
@@ -2312,13 +2445,19 @@ var testClients = map[string]func() error{
 		}
 		return nil
 	},
-	"cached": func() error { // sends nothing from its second run on
-		if _, err := os.Stat(os.Args[3]); err == nil {
-			return nil
+	"changing": func() error { // adds as many pets as it has run before, and one
+		for range ran() {
+			naive()
 		}
-		os.WriteFile(os.Args[3], nil, 0o600)
 		return naive()
 	},
+	"cached": func() error { // sends nothing from its third run on
+		if ran() >= 2 {
+			return nil
+		}
+		return naive()
+	},
+	"resetting": func() error { return errors.Join(sendAdmin("POST", "/reset"), naive()) },
 
 	"showing": func() error {
 		input, err := io.ReadAll(os.Stdin)
@@ -2368,13 +2507,40 @@ func careful() error {
 
 // naive adds a pet. It repeats whatever has failed, at once.
 func naive() error {
+	return inFourTries(func() error { _, err := addPet(); return err })
+}
+
+func inFourTries(send func() error) error {
 	var err error
 	for range 4 {
-		if _, err = addPet(); err == nil {
+		if err = send(); err == nil {
 			return nil
 		}
 	}
 	return err
+}
+
+// ran counts the runs of a client in the file that is its argument, and returns how many
+// there were before.
+func ran() int {
+	runs, _ := os.ReadFile(os.Args[3])
+	os.WriteFile(os.Args[3], append(runs, '.'), 0o600)
+	return len(runs)
+}
+
+// sendAdmin sends a request under /__admin, which answers with 204.
+func sendAdmin(method, path string) error {
+	root := strings.TrimSuffix(os.Getenv("PETSTORE_URL"), "/v1")
+	r, err := http.NewRequest(method, root+"/__admin"+path, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+os.Getenv("PETSTORE_API_KEY"))
+	resp, err := client.Do(r)
+	if answer := read(path, resp, err); answer.status != 204 {
+		return fmt.Errorf("%s: got %d and the error %v, want 204", path, answer.status, answer.err)
+	}
+	return nil
 }
 
 func addPet() (response, error) { return sendOnce("POST", "/pets", newRex) }
@@ -2416,54 +2582,65 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	const (
 		none    = "exits with 0, but has added 0 of 1 pets"
-		unread  = "exits with 0 without a usable answer"
+		unread  = "exits with 0 with 0 of 1 usable answers"
 		twice   = "adds 2 pets instead of 1"
-		tooSoon = "repeats after ? s, in spite of Retry-After: "
+		tooSoon = "repeats after ? s, although Retry-After asks for 3 s"
+		isEmpty = "\nno answer had a pet, so newer and malformed test little: -seed adds some"
 	)
 	for _, tt := range []struct {
 		flags, client string
-		findings      []string // with ? for numbers of seconds, and for dates
+		findings      []string // with ? for numbers of seconds
 		summary       string
 	}{
-		{"", "careful", nil, "0 findings in 14 runs with createPet (- is no answer)"},
+		{"", "careful", nil, "0 findings in 15 runs with createPet (- is no answer)"},
 		{"", "naive", []string{
-			"400 repeats the request after a 400", "401 repeats the request after a 401",
-			"429 " + tooSoon + "3", "503 " + tooSoon + "?", "503-all repeats 3 times in ? s",
+			"400 repeats the request after a 400", "401 repeats the request 3 times after a 401",
+			"429 " + tooSoon, "503 " + tooSoon, "503-all repeats 3 times in ? s", "late " + twice,
 			"lost " + twice, "truncate " + twice, "stall " + twice, "drip " + twice, "malformed " + twice, "html " + twice,
-		}, "11 findings in 14 runs with createPet (- is no answer)"},
+		}, "12 findings in 15 runs with createPet (- is no answer)"},
 		{"", "swallowing", []string{
-			"400 " + none, "401 " + none, "429 " + none, "503 " + none, "503-all " + none, "hangup " + none, "rst " + none,
-			"lost " + unread, "truncate " + unread, "stall " + unread, "drip " + unread, "malformed " + unread, "html " + unread,
-		}, "13 findings in 14 runs with createPet (- is no answer)"},
+			"400 " + none, "401 " + none, "429 " + none, "503 " + none, "503-all " + none, "late " + unread,
+			"hangup " + none, "rst " + none, "lost " + unread, "truncate " + unread, "stall " + unread, "drip " + unread,
+			"malformed " + unread, "html " + unread,
+		}, "14 findings in 15 runs with createPet (- is no answer)"},
 
 		{"-only newer,malformed", "strict", []string{"newer fails, although the answer is right"},
 			"1 finding in 2 runs with createPet (- is no answer)"},
 		{"-only 400,503,lost", "three", nil, "0 findings in 3 runs with createPet (- is no answer)"},
-		{"-only lost", "late", []string{"lost " + twice}, "1 finding in 1 run with createPet (- is no answer)"},
+		{"-only lost", "pessimist", []string{"lost " + twice}, "1 finding in 1 run with createPet (- is no answer)"},
 		{"-only 400", "looking", nil, "0 findings in 1 run with createPet (- is no answer)"},
 		{"-only 400", "careless", []string{"400 exits with 0, but has added 2 of 3 pets"},
 			"1 finding in 1 run with createPet (- is no answer)"},
 		{"-only lost", "parallel", []string{"lost adds 4 pets instead of 3"},
 			"1 finding in 1 run with createPet (- is no answer)"},
-		{"-only lost", "cached", []string{"lost sends no request"},
-			"1 finding in 1 run with createPet (- is no answer)"},
 		{"-only lost", "leaving", []string{"lost " + twice}, "1 finding in 1 run with createPet (- is no answer)"},
 		{"-only lost", "flooding", []string{"lost " + twice}, "1 finding in 1 run with createPet (- is no answer)"},
+		{"-only 400,401,429,503-all,late", "renaming", []string{"401 repeats the request 3 times after a 401",
+			"429 " + tooSoon, "503-all repeats 3 times in ? s", "late " + twice},
+			"4 findings in 5 runs with createPet (- is no answer)"},
+		{"-only 401", "refreshing", nil, "0 findings in 1 run with createPet (- is no answer)"},
+		{"-only hangup", "emptied", []string{"hangup sends a createPet that is refused: 400, the body is empty; it must be " +
+			`a JSON object, such as {"name":"Rex","categoryId":7}`}, "1 finding in 1 run with createPet (- is no answer)"},
+		{"-only lost", "five", []string{"lost exits with 0 with 4 of 5 usable answers"},
+			"1 finding in 1 run with createPet (- is no answer)"},
+		{"-only lost", "clearing", []string{"lost " + twice}, "1 finding in 1 run with createPet (- is no answer)"},
+		{"-only late", "babbling", nil, "0 findings in 1 run with createPet (- is no answer)"},
 
 		// The operation.
-		{"-only 503,lost,malformed", "reads", nil, "0 findings in 3 runs with listPets (- is no answer)"},
+		{"-only 503,lost,malformed", "reads", nil, "0 findings in 3 runs with listPets (- is no answer)" + isEmpty},
 		{"-only html -seed SEED", "getter", nil, "0 findings in 1 run with listPets (- is no answer)\n" +
 			"getPet was not tested: -operation getPet"},
 		{"-only html", "lister", nil, "0 findings in 1 run with createPet (- is no answer)\n" +
 			"listPets was not tested: -operation listPets"},
 		{"-only html -operation listPets", "lister", nil, "0 findings in 1 run with listPets (- is no answer)\n" +
-			"createPet was not tested: -operation createPet"},
+			"createPet was not tested: -operation createPet" + isEmpty},
 		{"-only html -operation getPet -seed SEED", "getter", nil, "0 findings in 1 run with getPet (- is no answer)\n" +
 			"listPets was not tested: -operation listPets"},
 		{"-only lost -seed SEED", "naive", []string{"lost " + twice}, "1 finding in 1 run with createPet (- is no answer)"},
 
-		// What is accepted.
-		{"-only html,lost,newer -accept lost,newer,stall", "naive", []string{"lost " + twice + "; accepted", "html " + twice},
+		// What is accepted. Flags that are given twice add up.
+		{"-only html,lost -only newer -accept lost,newer -accept stall", "naive",
+			[]string{"lost " + twice + "; accepted", "html " + twice},
 			"1 finding in 3 runs with createPet (- is no answer)\naccepted, but not found: newer"},
 		{"-only lost -accept lost", "naive", []string{"lost " + twice + "; accepted"},
 			"0 findings in 1 run with createPet (- is no answer)"},
@@ -2471,20 +2648,24 @@ func TestCheck(t *testing.T) {
 		t.Run(tt.flags+" "+tt.client, func(t *testing.T) {
 			t.Parallel()
 			flags := strings.Replace(tt.flags, "SEED", tempFile(t, array(newRex, newIda)), 1)
-			code, stdout, stderr := output(checkOf(testKey, flags, tt.client, filepath.Join(t.TempDir(), "ran")))
+			code, stdout, stderr := output(checkOf(testKey, flags, tt.client))
 			parts := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n\n")
 			rows := strings.Split(parts[0], "\n")
 			equal(t, "the head", rows[0], "fault      exit seconds  pets  answers              finding")
 			var findings []string
 			for _, row := range rows[1:] {
-				row = regexp.MustCompile(`\d+\.\d( s)|[A-Z]\w\w, .* GMT`).ReplaceAllString(row, "?$1")
+				row = regexp.MustCompile(`\d+\.\d+( s)`).ReplaceAllString(row, "?$1")
 				match := regexp.MustCompile(`^(\S+) +-?\d+ +\d+\.\d +\d+ +(?:[-\d…]+ +)*([a-z].*)`).FindStringSubmatch(row)
 				if match != nil {
 					findings = append(findings, match[1]+" "+match[2])
 				}
 			}
 			equal(t, "the findings", findings, tt.findings)
-			equal(t, "the summary", parts[len(parts)-1], tt.summary)
+			summary := tt.summary
+			if findings != nil {
+				summary += "\n" + `what a finding means, and a way out: docs/reference.md, "Check"`
+			}
+			equal(t, "the summary", parts[len(parts)-1], summary)
 			equal(t, "whether the findings are explained", len(parts) == 3, findings != nil)
 			wantCode, wantStderr := 0, ""
 			if !strings.HasPrefix(tt.summary, "0 ") {
@@ -2492,65 +2673,75 @@ func TestCheck(t *testing.T) {
 			}
 			equal(t, "the exit code", code, wantCode)
 			if tt.client != "flooding" {
-				equal(t, "standard error", stderr, wantStderr)
+				equal(t, "standard error", strings.TrimLeft(stderr, "\n"), wantStderr)
 			}
 		})
 	}
 }
 
-// A check shows for each run what became of it, and explains each fault with a finding.
+// A check shows for each run what became of it, and explains the faults with a finding, each
+// meaning once.
 func TestCheckOutput(t *testing.T) {
 	t.Parallel()
-	cmd := checkOf("", "-only 503-all,lost,newer", "showing")
+	cmd := checkOf("", "-only 400,503-all,lost,newer", "showing")
 	cmd.Env = append(cmd.Env, "no_proxy=a.test")
 	cmd.Stdin = strings.NewReader("input")
 	_, stdout, stderr := output(cmd)
 	matches(t, "standard output", stdout, `^fault      exit seconds  pets  answers              finding
+none          0     \d\.\d     1  201
+400           0     \d\.\d     1  400 201              repeats the request after a 400
 503-all       1     \d\.\d     0  503 503 503 503      repeats 3 times in \d\.\d s
 lost          0     \d\.\d     2  - 201                adds 2 pets instead of 1
 newer         0     \d\.\d     1  201
 
-503-all: Instead of the operation, an error with this status is sent\. .*
+400, 503-all: Instead of the operation, an error with this status is sent\. .*
 lost: After the operation, the connection is closed without an answer\. Does the client add a pet twice\?
 
-2 findings in 3 runs with createPet \(- is no answer\)
+3 findings in 4 runs with createPet \(- is no answer\)
+what a finding means, .*
 $`)
 
 	// The client has an empty input, and finds petstore without a proxy. Each run has an
-	// address and a key of its own.
+	// address and a key of its own. What it prints ends before the next row.
 	shown := regexp.MustCompile(`(?m)^"" <nil> url=(\S+)/v1 key=(\w{32}) no_proxy=127.0.0.1,localhost,a.test,127.0.0.1,localhost,a.test$`)
 	seen := map[string]bool{}
 	for _, match := range shown.FindAllStringSubmatch(stderr, -1) {
 		seen[match[1]], seen[match[2]] = true, true
 	}
-	equal(t, "the number of addresses and keys", len(seen), 8)
+	equal(t, "the number of addresses and keys", len(seen), 10)
+	equal(t, "the number of empty lines", strings.Count(stderr, "\n\n"), 4)
 
 	cmd = checkOf(testKey, "-log -only lost", "showing")
 	cmd.Env = append(cmd.Env, "no_proxy=", "NO_PROXY=b.test")
 	_, _, stderr = output(cmd)
 	shown = regexp.MustCompile(" key=" + testKey + " no_proxy=127.0.0.1,localhost,b.test,127.0.0.1,localhost,b.test\n")
 	equal(t, "the number of runs with the key of PETSTORE_API_KEY", len(shown.FindAllString(stderr, -1)), 2)
-	equal(t, "the number of requests in the log", strings.Count(stderr, "msg=request method=POST"), 3)
+	equal(t, "the number of requests in the log", strings.Count(stderr, "msg=request method=POST"), 4)
 }
 
 // If nothing can be said of a client, a check says why, and the exit code is 2.
 func TestCheckFails(t *testing.T) {
 	t.Parallel()
 	for client, message := range map[string]string{
-		"failing":   "exits with 3 \\(its output is above\\)",
-		"misplaced": "gets 404 for POST /v1/v1/pets: no such path: /v1/v1/pets; .*",
-		"silent":    `sends no request to http://127\.0\.0\.1:\d+/v1: does it read PETSTORE_URL\? \(go test needs -count=1\)`,
-		"busy":      "sends too many requests for the journal",
-		"reads":     "sends no request for getPet",
+		"failing":   "without a fault, the client exits with 3 \\(its output is above\\)",
+		"misplaced": "without a fault, the client gets 404 for POST /v1/v1/pets: no such path: /v1/v1/pets; .*",
+		"silent": "without a fault, the client sends no request to http://127\\.0\\.0\\.1:\\d+/v1: " +
+			`does it read PETSTORE_URL\? \(go test needs -count=1\)`,
+		"busy":     "without a fault, the client sends too many requests for the journal",
+		"changing": "without a fault, the client does not do the same twice: exit code 0, 1 createPet, and then exit code 0, 2 createPet",
+		"reads":    "without a fault, the client sends no request for getPet",
+		"cached": "with lost, the client sends no request that gets the fault: does a result, a lock or a circuit breaker " +
+			`of an earlier run last\? \(go test needs -count=1\)`,
+		"resetting": "with lost, the client resets petstore, which ends the fault, before it sends a request that gets it",
 	} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
 			flags := map[bool]string{true: "-operation getPet"}[client == "reads"]
-			code, stdout, stderr := output(checkOf(testKey, flags, client))
+			code, stdout, stderr := output(checkOf(testKey, flags+" -only lost", client, filepath.Join(t.TempDir(), "runs")))
 			equal(t, "the exit code", code, 2)
-			equal(t, "standard output", stdout, "")
+			equal(t, "whether there is a table", stdout != "", strings.HasPrefix(message, "with lost"))
 			before, line, _ := strings.Cut(stderr, "petstore: ")
-			matches(t, "standard error", line, "^without a fault, the client "+message+"\n$")
+			matches(t, "standard error", line, "^"+message+"\n$")
 			equal(t, "the output of the client", before, map[bool]string{true: "its output\n"}[client == "failing"])
 		})
 	}
@@ -2586,12 +2777,15 @@ func TestCheckSignals(t *testing.T) {
 
 // A client that does not end in time is ended.
 func TestCheckTimeLimit(t *testing.T) {
-	s := newService(context.Background(), testKey, newStore(), newLog(io.Discard, false))
-	s.durations.run = 100 * time.Millisecond
-	opts := options{addr: "127.0.0.1:0", command: []string{os.Args[0], "client", "sleeping"}}
-	r, err := runClient(s, opts, "code=ok", nil)
+	c := checker{
+		opts:   options{addr: "127.0.0.1:0", command: []string{os.Args[0], "client", "sleeping"}},
+		seed:   newStore(),
+		stderr: io.Discard,
+		limit:  100 * time.Millisecond,
+	}
+	r, err := c.run(context.Background(), "code=ok", nil)
 	equal(t, "the error", err, nil)
-	equal(t, "whether it was ended", r.isCut && r.took >= s.durations.run, true)
+	equal(t, "whether it was ended", r.isCut && r.took >= c.limit, true)
 	equal(t, "the exit code", r.exitCode, -1)
 	_, err = r.chooseOperation("")
 	equal(t, "the reason why it cannot be checked", fmt.Sprint(err), "does not end within a minute")
@@ -2599,12 +2793,10 @@ func TestCheckTimeLimit(t *testing.T) {
 
 // Each finding has its limits.
 func TestFindings(t *testing.T) {
-	at := func(seconds float64) timestamp {
-		return timestamp{time.Unix(1000, 0).Add(time.Duration(seconds * float64(time.Second)))}
-	}
-	// made returns a request that arrived at a time, and was answered after some seconds.
+	// made returns a request that arrived after some seconds, and was answered after some more.
 	made := func(arrived, seconds float64, status int) *entry {
-		return &entry{Operation: "createPet", Time: at(arrived), Seconds: seconds, outcome: &outcome{Status: status}}
+		at := time.Unix(1000, 0).Add(time.Duration(arrived * float64(time.Second)))
+		return &entry{Operation: "createPet", Time: timestamp{at}, Seconds: seconds, outcome: &outcome{Status: status}}
 	}
 	another := func(arrived float64, status int) *entry { // another pet
 		e := made(arrived, 0, status)
@@ -2616,58 +2808,97 @@ func TestFindings(t *testing.T) {
 		e.Operation = "listPets"
 		return e
 	}
+	failed := func(e *entry, message string) *entry {
+		e.Error = message
+		return e
+	}
 	struck := func(seconds float64, status int, code, retryAfter string) *entry {
 		e := made(0, seconds, status)
 		effect, err := findEffect(code)
 		equal(t, "the error for "+code, err, nil)
-		e.Fault = &fault{effect: effect}
-		e.AnswerHeaders = journalHeader(newHeader("Retry-After", retryAfter))
+		e.Fault = &fault{faultParameters: faultParameters{RetryAfter: retryAfter}, effect: effect}
 		return e
 	}
-	left := struck(1, 201, "drip", "")
-	left.Error = "the client left before the end of its answer"
-	const late, fails = "repeats after 1.8 s, in spite of Retry-After: 3", "fails, although the answer is right"
-	const unread = "exits with 0 without a usable answer"
-	for i, tt := range []struct {
-		exitCode int
-		isCut    bool
+	const left = "the client left before the end of its answer"
+	many := func(n int, e *entry) (list []*entry) {
+		for range n {
+			copied := *e
+			list = append(list, &copied)
+		}
+		return list
+	}
+	for name, tt := range map[string]struct {
+		exitCode int // -1 if the client was ended, as the time was over
 		usual    int // requests without a fault
 		requests []*entry
-		want     []string
+		want     string
 	}{
-		{1, true, 1, []*entry{struck(0, 503, "503", "")}, []string{"does not end within a minute"}},
-		{1, true, 1, nil, []string{"does not end within a minute", "sends no request"}},
-		{1, false, 1, []*entry{struck(25.1, 201, "stall", "")}, []string{"waits for more than 25 s"}},
-		{1, false, 1, []*entry{struck(24.9, 201, "stall", "")}, nil},
+		"waits until the end":      {-1, 1, []*entry{struck(0, 503, "503", "")}, "does not end within a minute"},
+		"repeats until the end":    {-1, 1, append(many(1, struck(0, 503, "503", "")), many(11, made(60, 0, 503))...), "still repeats after a minute (11 times)"},
+		"repeats once until then":  {-1, 1, []*entry{struck(0, 0, "lost", ""), made(60, 0, 201)}, "does not end within a minute"},
+		"waits for over 25 s":      {1, 1, []*entry{struck(25.1, 201, "stall", "")}, "still waits after 25 s"},
+		"waits for less than 25 s": {1, 1, []*entry{struck(24.9, 201, "stall", "")}, ""},
 
-		{1, false, 1, []*entry{struck(0, 429, "429", "3"), made(1.8, 0, 201)}, []string{late}},
-		{1, false, 1, []*entry{struck(0, 429, "429", "3"), made(1.9, 0, 201)}, nil},
-		{1, false, 1, []*entry{struck(0, 429, "429", "3"), made(1.8, 0, 503), made(9, 0, 201)}, []string{late}},
-		// Which of the same requests is the repetition is not known, and it can be the last.
-		{1, false, 3, []*entry{struck(0, 429, "429", "3"), made(0, 0, 201), made(0, 0, 201), made(3, 0, 201)}, nil},
-		{1, false, 1, []*entry{struck(0, 429, "429", "3"), made(1.8, 0, 201), another(3, 201)}, []string{late}},
-		{1, false, 1, []*entry{struck(0, 503, "503", ""), made(0, 0, 503), made(0.39, 0, 503)}, []string{"repeats 2 times in 0.4 s"}},
-		{1, false, 1, []*entry{struck(0, 503, "503", ""), made(0, 0, 503), made(0.41, 0, 503)}, nil},
-		{1, false, 1, []*entry{struck(0, 503, "503", ""), made(0, 0, 503)}, nil},
-		{1, false, 2, []*entry{struck(0, 503, "503", ""), made(0, 0, 503), made(0.1, 0, 503), made(0.1, 0, 503)}, nil},
-		{1, false, 2, []*entry{struck(0, 400, "400", ""), made(0, 0, 201)}, nil},
-		{1, false, 1, []*entry{struck(0, 400, "400", ""), another(0, 201)}, nil},
+		"repeats before Retry-After": {1, 1, []*entry{struck(0, 429, "429", "3"), made(2.85, 0, 201)},
+			"repeats after 2.85 s, although Retry-After asks for 3 s"},
+		"repeats after Retry-After": {1, 1, []*entry{struck(0, 429, "429", "3"), made(2.95, 0, 201)}, ""},
+		"repeats before a date": {1, 1, []*entry{struck(0, 503, "503", "date:3"), made(2, 0, 201)},
+			"repeats after 2.00 s, although Retry-After asks for 3 s"},
+		"repeats twice, the first time early": {1, 1, []*entry{struck(0, 429, "429", "3"), made(1, 0, 503), made(9, 0, 201)},
+			"repeats after 1.00 s, although Retry-After asks for 3 s"},
+		// Which of the equal requests is the repetition is not known, and it can be the last.
+		"three at once, and one late": {1, 3,
+			[]*entry{struck(0, 429, "429", "3"), made(0, 0, 201), made(0, 0, 201), made(3, 0, 201)}, ""},
+		"repeats early, and sends another late": {1, 1,
+			[]*entry{struck(0, 429, "429", "3"), made(1, 0, 201), another(3, 201)},
+			"repeats after 1.00 s, although Retry-After asks for 3 s"},
+		"repeats early with another name": {1, 1, []*entry{struck(0, 429, "429", "3"), another(1, 201)},
+			"repeats after 1.00 s, although Retry-After asks for 3 s"},
+
+		"twice, over ten a second":  {1, 1, append(many(1, struck(0, 503, "503", "")), many(2, made(0.19, 0, 503))...), "repeats 2 times in 0.2 s"},
+		"twice, under ten a second": {1, 1, append(many(1, struck(0, 503, "503", "")), many(2, made(0.21, 0, 503))...), ""},
+		"once, at once":             {1, 1, []*entry{struck(0, 503, "503", ""), made(0, 0, 503)}, ""},
+		"each of two once": {1, 2,
+			[]*entry{struck(0, 503, "503", ""), made(0, 0, 503), made(0.1, 0, 503), made(0.1, 0, 503)}, ""},
+
+		"two that are equal, as usual": {1, 2, []*entry{struck(0, 400, "400", ""), made(0, 0, 201)}, ""},
+		"mends a request after a 400":  {1, 1, []*entry{struck(0, 400, "400", ""), another(0, 201)}, ""},
+		"repeats once after a 401":     {1, 1, many(2, struck(0, 401, "401", "")), ""},
+		"repeats twice after a 401": {1, 1, many(3, struck(0, 401, "401", "")),
+			"repeats the request 2 times after a 401"},
+
+		"is refused": {1, 1, []*entry{struck(0, 503, "503", "3"), failed(made(4, 0, 415), "no JSON")},
+			"sends a createPet that is refused: 415, no JSON"},
+		"is refused on another path": {1, 1, []*entry{struck(0, 503, "503", "3"),
+			failed(&entry{Method: "PUT", URL: "/x", outcome: &outcome{Status: 401}}, "no key")},
+			"sends a PUT /x that is refused: 401, no key"},
+		"finds nothing":              {1, 1, []*entry{struck(0, 503, "503", "3"), failed(other(4, 404), "no pet")}, ""},
+		"leaves within its body":     {1, 1, []*entry{struck(0, 503, "503", "3"), failed(made(4, 0, 400), bodyCutShort)}, ""},
+		"is refused by the fault":    {1, 1, []*entry{struck(0, 400, "400", "")}, ""},
+		"fails with a prompt answer": {1, 1, []*entry{struck(0.9, 201, "drip", "")}, "fails, although the answer is right"},
+		"fails with a slow answer":   {1, 1, []*entry{struck(1.1, 201, "drip", "")}, ""},
+		"fails, as it has left":      {1, 1, []*entry{failed(struck(0.9, 201, "drip", ""), left)}, ""},
 
 		// Petstore may notice a moment late that a client has left.
-		{0, false, 1, []*entry{struck(2, 0, "lost", ""), other(1.95, 200)}, nil},
-		{0, false, 1, []*entry{struck(2, 0, "lost", ""), other(1.85, 200)}, []string{unread}},
-		{0, false, 1, []*entry{struck(2, 0, "lost", ""), other(3, 404)}, []string{unread}},
-		{0, false, 1, []*entry{struck(2, 0, "stall", ""), made(1, 0, 201)}, nil}, // one in its place
-		{0, false, 2, []*entry{struck(2, 0, "stall", ""), made(1, 0, 201)}, []string{unread}},
-		{1, false, 1, []*entry{struck(9, 201, "drip", "")}, []string{fails}},
-		{1, false, 1, []*entry{left}, nil},
+		"looks later":         {0, 1, []*entry{struck(2, 0, "lost", ""), other(1.95, 200)}, ""},
+		"looks too early":     {0, 1, []*entry{struck(2, 0, "lost", ""), other(1.85, 200)}, "exits with 0 with 0 of 1 usable answers"},
+		"looks in vain":       {0, 1, []*entry{struck(2, 0, "lost", ""), other(3, 404)}, "exits with 0 with 0 of 1 usable answers"},
+		"repeats meanwhile":   {0, 1, []*entry{struck(2, 0, "stall", ""), made(1, 0, 201)}, ""}, // a hedge
+		"one of two, unheard": {0, 2, []*entry{struck(2, 0, "stall", ""), made(1, 0, 201)}, "exits with 0 with 1 of 2 usable answers"},
+		"polls":               {0, 3, []*entry{struck(0, 0, "lost", ""), made(1, 0, 200), made(2, 0, 200)}, ""},
+		"another one succeeds": {0, 2, []*entry{struck(0, 0, "lost", ""), another(1, 201)},
+			"exits with 0 with 1 of 2 usable answers"},
 	} {
-		usual := &clientRun{}
-		for range tt.usual {
-			usual.requests = append(usual.requests, made(0, 0, 201))
-		}
-		r := &clientRun{exitCode: tt.exitCode, isCut: tt.isCut, requests: tt.requests}
-		equal(t, fmt.Sprint("the findings of run ", i+1), r.findings(usual), tt.want)
+		t.Run(name, func(t *testing.T) {
+			usual := &clientRun{requests: many(tt.usual, made(0, 0, 201))}
+			r := &clientRun{exitCode: tt.exitCode, isCut: tt.exitCode < 0, requests: tt.requests}
+			for i, e := range r.requests {
+				e.Arrived = int64(i + 1)
+			}
+			findings, err := r.findings(usual)
+			equal(t, "the findings", strings.Join(findings, "; "), tt.want)
+			equal(t, "the error", err, nil)
+		})
 	}
 }
 
@@ -3008,6 +3239,7 @@ func (s *server) waitWaiting(t testing.TB, want ...string) (waiting []sentRecord
 // waits.
 type sentRecord struct {
 	Arrived       int64
+	Period        int64
 	Ended         int64 // 0 if it waits
 	Time          time.Time
 	Method, URL   string
@@ -3025,8 +3257,8 @@ type sentRecord struct {
 
 // sentMeta is what the journal counts, as a client reads it.
 type sentMeta struct {
-	Total int64
-	Since time.Time
+	Total, Ended, Period int64
+	Since                time.Time
 }
 
 // readJournal returns what the journal answers to a query.
@@ -3102,10 +3334,10 @@ func startWith(t testing.TB, change func(*service), pets ...string) *server {
 }
 
 // longWaits makes stalls and the pauses of a drip longer than a test can last.
-func longWaits(s *service) { s.durations.stall, s.durations.drip = time.Hour, time.Hour }
+func longWaits(s *service) { s.durations.second = time.Hour }
 
 // shortWaits makes stalls and drips short.
-func shortWaits(s *service) { s.durations.stall, s.durations.drip = time.Millisecond, time.Millisecond }
+func shortWaits(s *service) { s.durations.second = time.Millisecond }
 
 // call sends a request to a handler.
 func call(h http.Handler, method, target, body string) *httptest.ResponseRecorder {

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -23,6 +24,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -41,22 +43,7 @@ func main() {
 	// process after the reader of that pipe has gone. To ignore the signal would have a
 	// client that is checked ignore it, too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	err := run(context.Background(), exitIfStuck, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
-	if err == nil {
-		return
-	}
-	// An argument, or a seed, may have characters that control a terminal.
-	message := strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return ' '
-		}
-		return c
-	}, err.Error())
-	fmt.Fprintln(os.Stderr, "petstore:", message)
-	if errors.As(err, new(usageError)) {
-		os.Exit(2)
-	}
-	os.Exit(1)
+	os.Exit(run(context.Background(), exitIfStuck, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
 // maxStop is how long a stop may take.
@@ -69,35 +56,54 @@ func exitIfStuck() {
 	os.Exit(0)
 }
 
-// usageError is an error in the arguments or, with -check, the reason why nothing can be
-// said of the client.
-type usageError struct{ error }
+// run is petstore: it serves until it is stopped, or checks a client, or only prints the
+// help or the version. It prints why it fails, and returns the exit code.
+func run(ctx context.Context, onStop func(), args []string,
+	getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int) {
+	fail := func(exitCode int, err error) int {
+		// An argument, or a seed, may have characters that control a terminal.
+		message := strings.Map(func(c rune) rune {
+			if unicode.IsControl(c) {
+				return ' '
+			}
+			return c
+		}, err.Error())
+		fmt.Fprintln(stderr, "petstore:", message)
+		return exitCode
+	}
+	opts, err := parseFlags(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return fail(2, fmt.Errorf("%w; -h lists the flags", err))
+	case opts.check:
+		findings, err := check(ctx, opts, getenv, stdout, stderr)
+		if err != nil {
+			return fail(2, err) // as 1 says that the client does something wrong
+		}
+		if findings > 0 {
+			return fail(1, errors.New("the client does something wrong; -accept leaves out what is intended"))
+		}
+	case opts.version:
+		if err := printVersion(stdout); err != nil {
+			return fail(1, err)
+		}
+	default:
+		if err := serve(ctx, onStop, opts, getenv, stdin, stdout, stderr); err != nil {
+			return fail(1, err)
+		}
+	}
+	return 0
+}
 
 // errInputEnded is why petstore stops when standard input has ended.
 var errInputEnded = errors.New("standard input has ended")
 
-// run serves until ctx is done, a signal arrives or, with -stdin, standard input ends, and
-// then returns nil. When it begins to stop, it calls onStop in a goroutine. With -check, it
-// checks a client instead. It also returns nil after it has printed the help or the version.
-func run(ctx context.Context, onStop func(), args []string,
+// serve serves until ctx is done, a signal arrives or, with -stdin, standard input ends, and
+// then returns nil. When it begins to stop, it calls onStop in a goroutine.
+func serve(ctx context.Context, onStop func(), opts options,
 	getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
-	opts, err := parseFlags(args, stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
-	}
-	if err != nil {
-		return usageError{fmt.Errorf("%v; -h lists the flags", err)}
-	}
-	if opts.version {
-		return printVersion(stdout)
-	}
-	if opts.check {
-		err := check(ctx, opts, getenv, stdout, stderr)
-		if err != nil && err != errFindings {
-			return usageError{err}
-		}
-		return err
-	}
 	key, seed, err := prepare(opts, getenv)
 	if err != nil {
 		return err
@@ -336,14 +342,15 @@ func runServer(ln net.Listener, s *service, stdout io.Writer) error {
 // newServer returns an HTTP server for s, with timeouts for slow clients.
 func newServer(s *service) *http.Server {
 	d := s.durations
+	pauses := time.Duration(longestPauses()) * d.second
 	return &http.Server{
 		Handler:           s,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: d.readHeader,
 		ReadTimeout:       d.read,
-		// The time for a body, a delay, an answer-delay and a drip, and some seconds to
-		// spare. A stall waits after its last write.
-		WriteTimeout:   d.read + 2*maxDelay + (dripPieces-1)*d.drip + 6*time.Second,
+		// The time for a body, a delay, an answer-delay and the pauses, and some seconds to
+		// spare.
+		WriteTimeout:   d.read + 2*maxDelay + pauses + 6*time.Second,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: maxHeader - 4<<10, // to which net/http adds 4 KiB
 		// net/http would answer OPTIONS * itself.
@@ -351,25 +358,30 @@ func newServer(s *service) *http.Server {
 	}
 }
 
-// The check of a client: the faults, the runs, and what is found. All that is said of a run
-// follows from its exit code, its time and its journal, beside those of the run without a
-// fault.
+// The check of a client: the faults, the runs, and what is wrong in them. All that is said
+// of a run follows from its exit code, its time and its journal, beside those of the usual
+// run, which has no fault.
 
-// checkedFault is a fault with which a client is checked. The parameters are those of
-// PUT /__admin/fault.
-type checkedFault struct{ name, parameters string }
+// checkedFault is a fault with which a client is checked. The query is that of PUT
+// /__admin/fault. The meaning is empty if it is that of the code.
+type checkedFault struct{ name, query, meaning string }
 
 func checkedFaults() []checkedFault {
 	faults := []checkedFault{
-		{"400", "code=400&times=1"},
-		{"401", "code=401&times=1"},
-		{"429", "code=429&times=1&retry-after=3"},
-		{"503", "code=503&times=1&retry-after=date:3"},
-		{"503-all", "code=503&retry-after=none"},
+		{name: "400", query: "code=400&times=1"},
+		{name: "401", query: "code=401"},
+		{name: "429", query: "code=429&times=1&retry-after=3"},
+		{name: "503", query: "code=503&times=1&retry-after=date:3"},
+		{name: "503-all", query: "code=503&retry-after=none"},
+		{
+			name:    "late",
+			query:   "answer-delay=30&times=1",
+			meaning: "After the operation, the answer waits for 30 seconds. Does the client add a pet twice?",
+		},
 	}
 	for _, e := range wordEffects {
 		if e != noEffect {
-			faults = append(faults, checkedFault{e.code, "code=" + e.code + "&times=1"})
+			faults = append(faults, checkedFault{name: e.code, query: "code=" + e.code + "&times=1"})
 		}
 	}
 	return faults
@@ -383,123 +395,197 @@ func checkedNames() []string {
 	return names
 }
 
-// meaning returns what api/openapi.json says of the code of the fault.
-func (f checkedFault) meaning() string {
-	var description struct {
+// explain returns the meaning of the fault or, if that is empty, what api/openapi.json says
+// of its code.
+func (f checkedFault) explain() string {
+	if f.meaning != "" {
+		return f.meaning
+	}
+	var api struct {
 		Components struct {
 			Schemas map[string]struct {
 				OneOf []struct {
-					Enum        []string
-					Description string
+					Enum                 []string
+					Pattern, Description string
 				}
 			}
 		}
 	}
-	json.Unmarshal(openAPI, &description)
-	meanings := description.Components.Schemas["FaultCode"].OneOf
-	for _, one := range meanings {
-		if slices.Contains(one.Enum, f.name) {
+	err := json.Unmarshal(openAPI, &api)
+	query, _ := url.ParseQuery(f.query)
+	code := query.Get("code")
+	for _, one := range api.Components.Schemas["FaultCode"].OneOf {
+		if slices.Contains(one.Enum, code) || one.Enum == nil && regexp.MustCompile(one.Pattern).MatchString(code) {
 			return one.Description
 		}
 	}
-	return meanings[0].Description // that of a status
+	panic(fmt.Sprintf("api/openapi.json has no code %s (error: %v)", code, err))
 }
 
 // faultNames are names of checkedFaults.
 type faultNames []string
 
-// parse parses the value of a flag, in which commas separate the names.
+// parse adds the names in the value of a flag, in which commas separate them.
 func (n *faultNames) parse(text string) error {
-	*n = strings.Split(text, ",")
-	for _, name := range *n {
+	for _, name := range strings.Split(text, ",") {
 		if !slices.Contains(checkedNames(), name) {
 			return fmt.Errorf("there is no fault %s; the faults are %s", quote(name), strings.Join(checkedNames(), ","))
 		}
+		*n = append(*n, name)
 	}
 	return nil
 }
 
-// errFindings says that a client was checked, and does something wrong.
-var errFindings = errors.New("the client does something wrong; -accept leaves out what is intended")
-
-// check runs a client without a fault and then with each of the chosen faults, and prints
-// what it does wrong. If any of that counts, it returns errFindings. Any other error says
+// check runs a client twice without a fault, and then with each of the chosen faults. It
+// prints what the client does wrong, and returns how many findings count. The error says
 // why the client cannot be checked.
-func check(ctx context.Context, opts options, getenv func(string) string, stdout, stderr io.Writer) error {
+func check(ctx context.Context, opts options, getenv func(string) string, stdout, stderr io.Writer) (count int, err error) {
 	key, seed, err := prepare(opts, getenv)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	run := func(fault string, output io.Writer) (*clientRun, error) {
-		// Each run has a service of its own, so that what is left of it cannot reach the next
-		// one, unless -addr and PETSTORE_API_KEY are the same for all.
-		s := newService(ctx, cmp.Or(key, newKey()), seed, newLog(stderr, opts.log))
-		return runClient(s, opts, fault, output)
+	c := &checker{
+		opts:    opts,
+		key:     key,
+		seed:    seed,
+		noProxy: cmp.Or(getenv("no_proxy"), getenv("NO_PROXY")),
+		stderr:  stderr,
+		limit:   maxRun,
 	}
-	usual, err := run("code=ok", stderr)
+	usual, operation, err := c.runUsually(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	operation, err := usual.chooseOperation(opts.operation)
-	if err != nil {
-		return fmt.Errorf("without a fault, the client %w", err)
-	}
-	var output io.Writer // nil drops what the client prints
-	if opts.only != nil {
-		output = stderr
-	}
-
-	fmt.Fprintln(stdout, "fault      exit seconds  pets  answers              finding")
-	var found []checkedFault // with which something is found, to be explained
-	var notFound []string    // the accepted faults with which nothing is found
-	runs, count := 0, 0
+	out := bufio.NewWriter(stdout) // whose Flush returns the error of any write before
+	fmt.Fprintln(out, "fault      exit seconds  pets  answers              finding")
+	printRow(out, "none", usual, "")
+	var verdicts []verdict
 	for _, f := range checkedFaults() {
 		if opts.only != nil && !slices.Contains(opts.only, f.name) {
 			continue
 		}
-		r, err := run(f.parameters+"&operation="+operation, output)
-		if err != nil {
-			return err
+		if err := out.Flush(); err != nil {
+			return 0, err
 		}
-		runs++
-		findings := r.findings(usual)
-		switch isAccepted := slices.Contains(opts.accept, f.name); {
-		case isAccepted && findings == nil:
-			notFound = append(notFound, f.name)
-		case isAccepted:
-			findings = append(findings, "accepted")
-		default:
+		var output io.Writer // nil drops what the client prints
+		if opts.only != nil {
+			output = stderr
+		}
+		r, err := c.run(ctx, f.query+"&operation="+operation, output)
+		if err != nil {
+			return 0, err
+		}
+		findings, err := r.findings(usual)
+		if err != nil {
+			return 0, fmt.Errorf("with %s, the client %w", f.name, err)
+		}
+		v := verdict{f, findings, slices.Contains(opts.accept, f.name)}
+		verdicts = append(verdicts, v)
+		if !v.isAccepted {
 			count += len(findings)
 		}
-		if findings != nil {
-			found = append(found, f)
+		if output != nil {
+			fmt.Fprintln(output) // or the row could stand on the last line of the client
 		}
-		row := fmt.Sprintf("%-10s %4d %7.1f %5d  %-19s  %s",
-			f.name, r.exitCode, r.took.Seconds(), r.pets, r.answers(), strings.Join(findings, "; "))
-		fmt.Fprintln(stdout, strings.TrimRight(row, " "))
+		printRow(out, f.name, r, v.String())
 	}
-	fmt.Fprintln(stdout)
-	for _, f := range found {
-		fmt.Fprintf(stdout, "%s: %s\n", f.name, f.meaning())
+	printMeanings(out, verdicts)
+	fmt.Fprintf(out, "\n%s in %s with %s (- is no answer)\n",
+		quantity(count, "finding"), quantity(len(verdicts), "run"), operation)
+	printAdvice(out, operation, usual, verdicts)
+	if err := out.Flush(); err != nil {
+		return 0, err
 	}
-	if found != nil {
-		fmt.Fprintln(stdout)
+	if ctx.Err() != nil {
+		return 0, errInterrupted
 	}
-	fmt.Fprintf(stdout, "%s in %s with %s (- is no answer)\n", quantity(count, "finding"), quantity(runs, "run"), operation)
+	return count, nil
+}
+
+// errInterrupted says that a signal has ended a check.
+var errInterrupted = errors.New("interrupted")
+
+// verdict is what is found with a fault.
+type verdict struct {
+	fault      checkedFault
+	findings   []string
+	isAccepted bool // whether they do not count
+}
+
+func (v verdict) String() string {
+	text := strings.Join(v.findings, "; ")
+	if v.isAccepted && text != "" {
+		text += "; accepted"
+	}
+	return text
+}
+
+// printRow prints the row of a run. Of more than five answers, it has the first four.
+func printRow(w io.Writer, name string, r *clientRun, finding string) {
+	var answers []string
+	for _, e := range r.requests {
+		answer := "-"
+		if e.Status != 0 {
+			answer = strconv.Itoa(e.Status)
+		}
+		answers = append(answers, answer)
+	}
+	if len(answers) > 5 {
+		answers = append(answers[:4], "…")
+	}
+	row := fmt.Sprintf("%-10s %4d %7.1f %5d  %-19s  %s",
+		name, r.exitCode, r.took.Seconds(), r.pets(), strings.Join(answers, " "), finding)
+	fmt.Fprintln(w, strings.TrimRight(row, " "))
+}
+
+// printMeanings prints what the faults with a finding mean. Those that mean the same have
+// one line.
+func printMeanings(w io.Writer, verdicts []verdict) {
+	var meanings []string
+	names := map[string][]string{} // by meaning
+	for _, v := range verdicts {
+		if v.findings == nil {
+			continue
+		}
+		meaning := v.fault.explain()
+		if names[meaning] == nil {
+			meanings = append(meanings, meaning)
+		}
+		names[meaning] = append(names[meaning], v.fault.name)
+	}
+	for i, meaning := range meanings {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: %s\n", strings.Join(names[meaning], ", "), meaning)
+	}
+}
+
+// printAdvice prints what was not tested or not found, and where to read on.
+func printAdvice(w io.Writer, operation string, usual *clientRun, verdicts []verdict) {
 	for _, other := range faultOperations() {
 		if other != operation && len(usual.of(other)) > 0 {
-			fmt.Fprintf(stdout, "%s was not tested: -operation %[1]s\n", other)
+			fmt.Fprintf(w, "%s was not tested: -operation %[1]s\n", other)
+		}
+	}
+	hasPet := func(e *entry) bool { return strings.Contains(e.Answer, `{"id":`) }
+	if !slices.ContainsFunc(usual.of(operation), hasPet) {
+		fmt.Fprintln(w, "no answer had a pet, so newer and malformed test little: -seed adds some")
+	}
+	var notFound []string
+	for _, v := range verdicts {
+		if v.isAccepted && v.findings == nil {
+			notFound = append(notFound, v.fault.name)
 		}
 	}
 	if notFound != nil {
-		fmt.Fprintf(stdout, "accepted, but not found: %s\n", strings.Join(notFound, ","))
+		fmt.Fprintf(w, "accepted, but not found: %s\n", strings.Join(notFound, ","))
 	}
-	if count > 0 {
-		return errFindings
+	if slices.ContainsFunc(verdicts, func(v verdict) bool { return v.findings != nil }) {
+		fmt.Fprintln(w, `what a finding means, and a way out: docs/reference.md, "Check"`)
 	}
-	return nil
 }
 
 // quantity returns a number of things, such as "1 run" or "2 runs".
@@ -510,83 +596,109 @@ func quantity(n int, noun string) string {
 	return fmt.Sprint(n, " ", noun)
 }
 
+// checker runs a client.
+type checker struct {
+	opts    options
+	key     string // empty for another one in each run
+	seed    *store
+	noProxy string // hosts that the client is to reach without a proxy
+	stderr  io.Writer
+	limit   time.Duration // for a run
+}
+
 // clientRun is what a client has done in a run.
 type clientRun struct {
 	base     string // the base URL that it got
 	exitCode int    // -1 if a signal has ended it
 	took     time.Duration
-	isCut    bool     // whether it was ended, as it took longer than a run may take
+	isCut    bool     // whether it was ended, as the limit was over
+	isReset  bool     // whether it has reset petstore
 	requests []*entry // the journal
-	pets     int      // that they have added
 }
 
-// runClient runs the client of opts with a standing fault of a service, which it closes.
-func runClient(s *service, opts options, fault string, output io.Writer) (*clientRun, error) {
-	w := s.current.Load()
+// run runs the client with a petstore of its own, so that what is left of the run cannot
+// reach the next one, unless -addr and PETSTORE_API_KEY are the same for all. The fault is a
+// query of PUT /__admin/fault. What the client prints goes to output, if that is not nil.
+func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*clientRun, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	s := newService(ctx, cmp.Or(c.key, newKey()), c.seed, newLog(c.stderr, c.opts.log))
 	// A client that repeats without an end must not push the request with the fault out of
 	// the journal.
-	w.journal.keeps = 100 * maxEnded
-	parameters, _ := url.ParseQuery(fault)
-	standing, err := parseStandingFault(w.ctx, &arguments{Values: parameters}, s.faultOperations)
+	s.journal.keeps = 100 * maxEnded
+	w, p := s.journal.current()
+	query, _ := url.ParseQuery(fault)
+	standing, err := parseStandingFault(w.ctx, &arguments{Values: query})
 	if err != nil {
 		return nil, err
 	}
 	w.setStanding(standing)
-	ln, err := listen(opts.addr)
+	ln, err := listen(c.opts.addr)
 	if err != nil {
 		return nil, err
 	}
 	srv := newServer(s)
+	present, leave := context.WithCancel(context.Background()) // ends all requests
+	defer leave()
+	srv.BaseContext = func(net.Listener) context.Context { return present }
 	go srv.Serve(ln)
 	defer srv.Close()
 
 	root := rootURL(ln.Addr())
 	host, _, _ := net.SplitHostPort(strings.TrimPrefix(root, "http://"))
-	noProxy := host + ",localhost," + cmp.Or(os.Getenv("no_proxy"), os.Getenv("NO_PROXY"))
-	r := &clientRun{base: root + "/v1"}
-	ctx, cancel := context.WithTimeout(s.ctx, s.durations.run)
+	noProxy := host + ",localhost," + c.noProxy
+	limited, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, opts.command[0], opts.command[1:]...)
-	cmd.Env = append(os.Environ(), "PETSTORE_URL="+r.base, "PETSTORE_API_KEY="+s.key,
+	cmd := exec.CommandContext(limited, c.opts.command[0], c.opts.command[1:]...)
+	cmd.Env = append(os.Environ(), "PETSTORE_URL="+root+"/v1", "PETSTORE_API_KEY="+s.key,
 		"NO_PROXY="+noProxy, "no_proxy="+noProxy)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it can end what it has started
 	cmd.WaitDelay = time.Second                                           // before it is killed
 	started := time.Now()
 	err = cmd.Run()
-	r.took, r.isCut = time.Since(started), ctx.Err() != nil
+	r := &clientRun{base: root + "/v1", took: time.Since(started), isCut: limited.Err() == context.DeadlineExceeded}
 	switch {
-	case s.ctx.Err() != nil:
-		return nil, errors.New("interrupted")
+	case ctx.Err() != nil:
+		return nil, errInterrupted
+	case errors.Is(err, exec.ErrNotFound) && strings.Contains(c.opts.command[0], " "):
+		return nil, fmt.Errorf("%w; arguments are separate words, as in -check sh client.sh", err)
 	case cmd.ProcessState == nil:
-		return nil, err // as there is no such command, for example
+		return nil, err
 	}
 	r.exitCode = cmd.ProcessState.ExitCode()
-	srv.Close() // so that a request that still waits ends, as its client has left
-	part, _ := w.journal.read(s.ctx, journalQuery{})
-	r.requests = part.ended
-	for _, e := range r.requests {
-		if e.Pet != 0 {
-			r.pets++
-		}
-	}
+	// The client has left, which net/http may not notice, as after a byte too many.
+	leave()
+	srv.Close()
+	s.journal.settle()
+	current, _ := s.journal.current()
+	r.isReset = current != w
+	const hasHistory = true
+	r.requests = s.journal.read(p, 0, hasHistory).ended
 	return r, nil
 }
 
-// answers returns the statuses of the first answers, such as "503 - 201".
-func (r *clientRun) answers() string {
-	var list []string
-	for _, e := range r.requests {
-		if e.Status == 0 {
-			list = append(list, "-")
-		} else {
-			list = append(list, strconv.Itoa(e.Status))
-		}
+// runUsually runs the client twice without a fault. It returns the first run, and the
+// operation that is to get the faults. From then on, the limit of a run is longer by the
+// time that the client usually takes.
+func (c *checker) runUsually(ctx context.Context) (usual *clientRun, operation string, err error) {
+	usual, err = c.run(ctx, "code=ok", c.stderr)
+	if err != nil {
+		return nil, "", err
 	}
-	if len(list) > 5 {
-		list = append(list[:4], "…")
+	operation, err = usual.chooseOperation(c.opts.operation)
+	if err != nil {
+		return nil, "", fmt.Errorf("without a fault, the client %w", err)
 	}
-	return strings.Join(list, " ")
+	c.limit += usual.took
+	again, err := c.run(ctx, "code=ok", nil)
+	if err != nil {
+		return nil, "", err
+	}
+	if first, second := usual.counts(), again.counts(); first != second {
+		return nil, "", fmt.Errorf("without a fault, the client does not do the same twice: %s, and then %s", first, second)
+	}
+	return usual, operation, nil
 }
 
 // sent returns the requests for which isOne reports true.
@@ -604,10 +716,25 @@ func (r *clientRun) of(operation string) []*entry {
 	return r.sent(func(e *entry) bool { return e.Operation == operation })
 }
 
-// chooseOperation returns the operation whose first request is to get the faults: the
-// given one or, if that is empty, createPet if the client adds a pet, and else that of its
-// first request. It returns an error if a run without a fault is not one to compare others
-// with.
+// pets returns the number of pets that the client has added.
+func (r *clientRun) pets() int {
+	return len(r.sent(func(e *entry) bool { return e.Pet != 0 }))
+}
+
+// counts returns what must be the same in two runs without a fault.
+func (r *clientRun) counts() string {
+	text := fmt.Sprint("exit code ", r.exitCode)
+	for _, operation := range faultOperations() {
+		if n := len(r.of(operation)); n > 0 {
+			text += fmt.Sprintf(", %d %s", n, operation)
+		}
+	}
+	return text
+}
+
+// chooseOperation returns the operation that is to get the faults: the given one or, if that
+// is empty, createPet if the client adds a pet, and else that of its first request. It
+// returns an error if a run without a fault is not one to compare others with.
 func (r *clientRun) chooseOperation(given string) (string, error) {
 	for _, e := range r.requests {
 		if !isUsable(e) {
@@ -624,7 +751,7 @@ func (r *clientRun) chooseOperation(given string) (string, error) {
 		return "", fmt.Errorf("sends no request to %s: does it read PETSTORE_URL? (go test needs -count=1)", r.base)
 	case len(r.requests) >= maxEnded:
 		return "", errors.New("sends too many requests for the journal")
-	case given == "" && r.pets > 0:
+	case given == "" && r.pets() > 0:
 		operation = "createPet"
 	case given == "":
 		operation = r.requests[0].Operation
@@ -637,56 +764,117 @@ func (r *clientRun) chooseOperation(given string) (string, error) {
 
 // isUsable reports whether a request that has ended got an answer that its client can use.
 func isUsable(e *entry) bool {
-	isSpoilt := e.Fault != nil && e.Fault.effect != nil && e.Fault.effect.spoils
+	isSpoilt := e.Fault != nil && e.Fault.effect.spoils
 	return 200 <= e.Status && e.Status < 300 && e.Error == "" && !isSpoilt
 }
 
-// findings returns what the client has done wrong in a run with a fault. What it may have
-// done for a good reason, such as not to try again, is not wrong.
-func (r *clientRun) findings(usual *clientRun) (list []string) {
-	rule := func(isBroken bool, finding string, a ...any) {
-		if isBroken {
-			list = append(list, fmt.Sprintf(finding, a...))
+// isRefused reports whether a request that has ended was refused on its own account. If its
+// body was cut short, its client has left.
+func isRefused(e *entry) bool {
+	return e.Fault == nil && slices.Contains([]int{400, 401, 413, 415}, e.Status) && e.Error != bodyCutShort
+}
+
+// isEqual reports whether two requests are the same.
+func isEqual(a, b *entry) bool {
+	return a.Method == b.Method && a.URL == b.URL && a.Body == b.Body
+}
+
+// The limits of what is right.
+const (
+	maxRun  = time.Minute            // for a run, beside the time that the client usually takes
+	maxWait = 25 * time.Second       // for an answer; a stall takes 30
+	prompt  = time.Second            // for an answer that no time limit of a client misses
+	maxRate = 10                     // repetitions of a request in a second; more leave a service no time to recover
+	slack   = 100 * time.Millisecond // for timers, and to notice that a client has left
+)
+
+// A rule is what a client must not do, and whether it has done so in a run.
+type rule struct {
+	isBroken bool
+	finding  string
+}
+
+func newRule(isBroken bool, finding string, a ...any) rule {
+	return rule{isBroken, fmt.Sprintf(finding, a...)}
+}
+
+// findings returns what the client has done wrong in a run with a fault. The error says why
+// nothing can be said of the run.
+func (r *clientRun) findings(usual *clientRun) ([]string, error) {
+	i := slices.IndexFunc(r.requests, func(e *entry) bool { return e.Fault != nil })
+	switch {
+	case i < 0 && r.isReset:
+		return nil, errors.New("resets petstore, which ends the fault, before it sends a request that gets it")
+	case i < 0:
+		return nil, errors.New("sends no request that gets the fault: does a result, a lock or a circuit breaker " +
+			"of an earlier run last? (go test needs -count=1)")
+	}
+	var list []string
+	for _, rule := range r.rules(usual, r.requests[i]) {
+		if rule.isBroken {
+			list = append(list, rule.finding)
 		}
 	}
-	rule(r.isCut, "does not end within a minute")
-	i := slices.IndexFunc(r.requests, func(e *entry) bool { return e.Fault != nil })
-	rule(len(r.requests) == 0, "sends no request")
-	rule(len(r.requests) > 0 && i < 0, "sends no request that gets the fault")
-	if i < 0 {
-		return list
-	}
-	struck := r.requests[i] // the first request with the fault
-	since := func(e *entry) float64 { return e.Time.Sub(struck.Time.Time).Seconds() }
-	succeeds := r.exitCode == 0 && !r.isCut
-	fails := r.exitCode != 0 && !r.isCut
-	// An answer is one to the struck request, to one in its place, or to one that began after
-	// its end. That may be recorded a moment late, if the client has left.
-	usable := r.sent(func(e *entry) bool { return e.Operation == struck.Operation && isUsable(e) })
-	hasAnswer := len(usable) >= len(usual.of(struck.Operation)) ||
-		slices.ContainsFunc(r.requests, func(e *entry) bool { return isUsable(e) && since(e) > struck.Seconds-0.1 })
-	// Of the same requests, it is known how many are repetitions, and not which. The first of
-	// them came when as many were left, or before.
-	isSame := func(e *entry) bool { return e.Method == struck.Method && e.URL == struck.URL && e.Body == struck.Body }
-	same, usually := r.sent(isSame), max(1, len(usual.sent(isSame)))
-	repeats := len(same) - usually
-	first, last := since(same[len(same)-max(1, repeats)]), since(same[len(same)-1])
-	retryAfter := http.Header(struck.AnswerHeaders).Get("Retry-After")
+	return list, nil
+}
 
-	rule(struck.Seconds > 25, "waits for more than 25 s") // of the 30 of a stall
-	rule(r.pets > usual.pets, "adds %d pets instead of %d", r.pets, usual.pets)
-	rule(succeeds && r.pets < usual.pets, "exits with 0, but has added %d of %d pets", r.pets, usual.pets)
-	// If the pets are not those of the usual run, that is said above.
-	rule(succeeds && r.pets == usual.pets && !hasAnswer, "exits with 0 without a usable answer")
-	// If the time limit of the client has ended before, it has left, and is right.
-	rule(fails && isUsable(struck), "fails, although the answer is right")
-	// The answer to the same request would be the same.
-	rule(repeats > 0 && (struck.Status == 400 || struck.Status == 401), "repeats the request after a %d", struck.Status)
-	// A date in 3 s is one in 2 s for a client that drops fractions.
-	rule(repeats > 0 && retryAfter != "" && first < 1.9,
-		"repeats after %.1f s, in spite of Retry-After: %s", first, retryAfter)
-	// At a rate of more than five a second, a service has no time to recover.
-	rule(repeats > usually && retryAfter == "" && float64(repeats) > 5*last*float64(usually),
-		"repeats %d times in %.1f s", repeats, last)
-	return list
+// rules returns all rules, and which of them are broken in a run. What a client may do for a
+// good reason, such as not to try again, breaks none. The first request that got the fault
+// is struck.
+func (r *clientRun) rules(usual *clientRun, struck *entry) []rule {
+	took := time.Duration(struck.Seconds * float64(time.Second))
+	since := func(e *entry) time.Duration { return e.Time.Sub(struck.Time.Time) }
+	isSame := func(e *entry) bool { return isEqual(e, struck) }
+	succeeds, fails := r.exitCode == 0 && !r.isCut, r.exitCode != 0 && !r.isCut
+	pets, usualPets := r.pets(), usual.pets()
+	sent, usuallySent := r.of(struck.Operation), len(usual.of(struck.Operation))
+	more := len(sent) - usuallySent
+	usable := len(r.sent(func(e *entry) bool { return e.Operation == struck.Operation && isUsable(e) }))
+	// After the end of the struck request, the client can send it again, or look with another
+	// operation for what became of it.
+	mends := slices.ContainsFunc(r.requests, func(e *entry) bool {
+		isLater := e.Arrived > struck.Arrived && since(e) > took-slack
+		return isLater && isUsable(e) && (isSame(e) || e.Operation != struck.Operation)
+	})
+	refused := &entry{outcome: &outcome{}}
+	if i := slices.IndexFunc(r.requests, isRefused); i >= 0 {
+		refused = r.requests[i]
+	}
+
+	// Repetitions are the equal requests beyond the usual number or, as a client may make a
+	// name anew for each try, the requests for the operation. Which of these they are is not
+	// known. They are taken for the last, which is best for the client.
+	same, usually := r.sent(isSame), max(1, len(usual.sent(isSame)))
+	if len(same) <= usually {
+		same, usually = sent, usuallySent
+	}
+	repeated := same[min(usually, len(same)):]
+	repeatsSame := false
+	var first, last time.Duration
+	if len(repeated) > 0 {
+		repeatsSame = isSame(repeated[0])
+		first, last = since(repeated[0]), since(repeated[len(repeated)-1])
+	}
+	isTooFast := float64(len(repeated)) > maxRate*last.Seconds()*float64(usually)
+	asked, _ := strconv.Atoi(strings.TrimPrefix(struck.Fault.RetryAfter, dateAfter)) // seconds, or 0
+
+	return []rule{
+		newRule(r.isCut && more > 1, "still repeats after a minute (%d times)", more),
+		newRule(r.isCut && more <= 1, "does not end within a minute"),
+		newRule(took > maxWait, "still waits after %.0f s", maxWait.Seconds()),
+		newRule(pets > usualPets, "adds %d pets instead of %d", pets, usualPets),
+		newRule(succeeds && pets < usualPets, "exits with 0, but has added %d of %d pets", pets, usualPets),
+		newRule(succeeds && pets == usualPets && usable < usuallySent && !mends,
+			"exits with 0 with %d of %d usable answers", usable, usuallySent),
+		newRule(fails && isUsable(struck) && took < prompt, "fails, although the answer is right"),
+		newRule(isRefused(refused), "sends a %s that is refused: %d, %s",
+			cmp.Or(refused.Operation, refused.Method+" "+refused.URL), refused.Status, refused.Error),
+		// What was mended may be sent again and, after a 401, once with a key that was read anew.
+		newRule(struck.Status == 400 && repeatsSame, "repeats the request after a 400"),
+		newRule(struck.Status == 401 && len(repeated) > usually, "repeats the request %d times after a 401", len(repeated)),
+		newRule(len(repeated) > 0 && first < time.Duration(asked)*time.Second-slack,
+			"repeats after %.2f s, although Retry-After asks for %d s", first.Seconds(), asked),
+		newRule(struck.Status != 401 && asked == 0 && len(repeated) > usually && isTooFast,
+			"repeats %d times in %.1f s", len(repeated), last.Seconds()),
+	}
 }

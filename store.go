@@ -27,7 +27,6 @@ import (
 // pets, the journal or the fault of the next test.
 type world struct {
 	pets     *store
-	journal  *journal
 	standing atomic.Pointer[standingFault] // nil for none
 	ctx      context.Context               // done when the world, or the process, is to end
 	cancel   context.CancelFunc            // ends ctx
@@ -36,7 +35,7 @@ type world struct {
 // newWorld returns a world with the pets of a seed. It ends when ctx is done.
 func newWorld(ctx context.Context, seed *store) *world {
 	ctx, cancel := context.WithCancel(ctx)
-	return &world{pets: seed.clone(), journal: newJournal(), ctx: ctx, cancel: cancel}
+	return &world{pets: seed.clone(), ctx: ctx, cancel: cancel}
 }
 
 // end ends the standing fault and all waits, when another world has replaced this one.
@@ -49,7 +48,7 @@ func (w *world) end() {
 // old one holds. A nil fault only ends the old one.
 func (w *world) setStanding(f *standingFault) {
 	if old := w.standing.Swap(f); old != nil {
-		old.cancel()
+		old.release()
 	}
 }
 
@@ -328,18 +327,17 @@ func (s *store) putSeed(text []byte) error {
 // U+FFFD in JSON. What the members mean is in api/openapi.json.
 type entry struct {
 	Arrived   int64         `json:"arrived"` // counts the requests as they arrive: 1, 2, 3, …
-	Time      timestamp     `json:"time"`    // of its arrival
+	*period                 // in which the request arrived
+	Time      timestamp     `json:"time"` // of its arrival
 	Method    string        `json:"method"`
 	URL       string        `json:"url"`
 	Client    string        `json:"client"` // the address and port of the connection
 	Operation string        `json:"operation,omitempty"`
 	Headers   journalHeader `json:"headers"`         // see sentHeader
 	Body      string        `json:"body"`            // its first bytes, as far as they have been read
-	Fault     *fault        `json:"fault,omitempty"` // once it has been chosen, or nil; must not be modified
+	Fault     *fault        `json:"fault,omitempty"` // once it has been chosen, or nil
 	*outcome                // nil while the request waits
 	Seconds   float64       `json:"seconds"` // from the arrival to the end, or so far
-
-	period *period // in which the request arrived
 }
 
 // outcome is what became of a request. A request has ended when it has one.
@@ -351,6 +349,14 @@ type outcome struct {
 	Error         string        `json:"error,omitempty"`
 	Ignored       []string      `json:"ignored,omitempty"` // preferences, query parameters, members of the body; each sorted
 	Ended         int64         `json:"ended"`             // counts the requests as they end: 1, 2, 3, …
+}
+
+// period is a part of the journal, from a reset or a clear to the next one.
+type period struct {
+	Number int64 `json:"period"` // 1, 2, 3, …
+
+	since string // when it began, in UTC
+	total int64  // how many of its requests have ended; guarded by the journal
 }
 
 // The bounds of the journal.
@@ -389,46 +395,66 @@ func (h journalHeader) MarshalJSON() ([]byte, error) {
 	return encodeJSON(joined), nil
 }
 
-// journalMeta says what a journal counts.
-type journalMeta struct {
-	Total int64  `json:"total"` // of the requests that have ended
-	Since string `json:"since"` // in UTC, to the nanosecond, so that clients can tell clears apart
-}
-
-// journal holds the requests of clients: those that wait, which have arrived and have not
-// ended, and the last ones that have ended. It is safe for concurrent use.
+// journal holds the requests of clients, of all periods: those that wait, which have
+// arrived and have not ended, and the last ones that have ended. It also has the current
+// world, so that the arrival of a request, a reset and a clear are one step each. It is
+// safe for concurrent use.
 type journal struct {
-	mu      sync.Mutex // guards the fields below, the period, and the entries that wait
-	waiting []*entry   // in the order of arrival
-	arrived int64      // how many requests have arrived
-	keeps   int        // how many requests that have ended are kept
-	period  *period
-	changed *sync.Cond // broadcasts that a request has ended, or that the journal was cleared
+	mu       sync.Mutex // guards the fields below, the periods, and the entries that wait
+	world    *world     // the current one
+	period   *period    // the current one
+	waiting  []*entry   // in the order of arrival
+	ended    []*entry   // in the order of ending; these entries change no more
+	keeps    int        // how many requests that have ended are kept
+	arrivals int64      // how many requests have arrived
+	endings  int64      // how many requests have ended
+	changed  *sync.Cond // broadcasts that a request has ended, or that a period has begun
 }
 
-// period is what has ended since the journal began or, at the last time, was cleared.
-type period struct {
-	ended []*entry // in the order of ending; these entries change no more
-	meta  journalMeta
-}
-
-func newPeriod() *period {
-	return &period{meta: journalMeta{Since: time.Now().UTC().Format(time.RFC3339Nano)}}
-}
-
-func newJournal() *journal {
-	j := &journal{keeps: maxEnded, period: newPeriod()}
+func newJournal(w *world) *journal {
+	j := &journal{keeps: maxEnded, period: &period{}}
 	j.changed = sync.NewCond(&j.mu)
+	j.reset(w)
 	return j
 }
 
-// add adds the entry of a request that arrives.
-func (j *journal) add(e *entry) {
+// reset makes w the current world, which begins a period, and returns the one before.
+func (j *journal) reset(w *world) (old *world) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.arrived++
-	e.Arrived, e.Time, e.period = j.arrived, timestamp{time.Now()}, j.period
+	old, j.world = j.world, w
+	j.beginPeriod()
+	return old
+}
+
+// clear begins a period. Nothing is removed.
+func (j *journal) clear() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.beginPeriod()
+}
+
+// beginPeriod begins the next period. The caller holds mu.
+func (j *journal) beginPeriod() {
+	j.period = &period{Number: j.period.Number + 1, since: time.Now().UTC().Format(time.RFC3339Nano)}
+	j.changed.Broadcast()
+}
+
+// current returns the current world and period.
+func (j *journal) current() (*world, *period) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.world, j.period
+}
+
+// add adds the entry of a request that arrives, and returns the world of the request.
+func (j *journal) add(e *entry) *world {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.arrivals++
+	e.Arrived, e.period, e.Time = j.arrivals, j.period, timestamp{time.Now()}
 	j.waiting = append(j.waiting, e)
+	return j.world
 }
 
 // update calls change under the lock. Only there may an entry that waits be changed.
@@ -438,30 +464,59 @@ func (j *journal) update(change func()) {
 	change()
 }
 
-// end removes an entry from those that wait, as its request has ended. If the journal has
-// not been cleared since the request arrived, the entry gets its outcome and is one of
-// those that have ended, of which the last are kept.
+// end moves an entry from those that wait to those that have ended, with its outcome.
 func (j *journal) end(e *entry, o outcome) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	i := slices.Index(j.waiting, e)
 	j.waiting = slices.Delete(j.waiting, i, i+1)
-	if p := j.period; e.period == p {
-		p.meta.Total++
-		o.Ended = p.meta.Total
-		e.outcome, e.Seconds = &o, secondsSince(e.Time.Time)
-		p.ended = append(p.ended, e)
-		p.ended = slices.Delete(p.ended, 0, max(0, len(p.ended)-j.keeps))
-	}
+	j.endings++
+	o.Ended = j.endings
+	e.outcome, e.Seconds = &o, secondsSince(e.Time.Time)
+	e.period.total++
+	j.ended = append(j.ended, e)
+	dropped := j.ended[:max(0, len(j.ended)-j.keeps)]
+	clear(dropped) // or the array would keep these entries in memory
+	j.ended = j.ended[len(dropped):]
 	j.changed.Broadcast()
 }
 
-// journalQuery is what a reader asks of the journal.
-type journalQuery struct {
-	since      []string // the Since for which the numbers below are meant, or nil for any
-	after      int64    // the largest Ended that is not to be read
-	total      int64    // how many requests are to have ended before the journal is read
-	maxWaiting int64    // how many of the requests that have arrived before may wait then
+// wait waits until total requests of p have ended, and at most maxWaiting of those that
+// have arrived before the call wait, or p is over. It reports false if ctx is done first.
+func (j *journal) wait(ctx context.Context, p *period, total, maxWaiting int64) bool {
+	defer context.AfterFunc(ctx, func() {
+		j.mu.Lock() // or this could come after the check of ctx and before the Wait below
+		defer j.mu.Unlock()
+		j.changed.Broadcast()
+	})()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	arrivals := j.arrivals
+	isDue := func() bool {
+		var earlier int64
+		for _, e := range j.waiting {
+			if e.period == p && e.Arrived <= arrivals {
+				earlier++
+			}
+		}
+		return j.period != p || p.total >= total && earlier <= maxWaiting
+	}
+	for !isDue() {
+		if ctx.Err() != nil {
+			return false
+		}
+		j.changed.Wait()
+	}
+	return true
+}
+
+// settle waits until no request waits.
+func (j *journal) settle() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for len(j.waiting) > 0 {
+		j.changed.Wait()
+	}
 }
 
 // journalPart is what a reader gets of the journal.
@@ -471,43 +526,34 @@ type journalPart struct {
 	meta    journalMeta
 }
 
-// read waits until total requests have ended, and at most maxWaiting of the requests that
-// have arrived before the call wait. A clear ends the wait, and read then returns what had
-// ended before. If the journal has another Since than the query, the numbers of the query
-// do not count. When ctx is done first, read returns the journal as it is, and reports false.
-func (j *journal) read(ctx context.Context, q journalQuery) (part journalPart, isDue bool) {
-	defer context.AfterFunc(ctx, func() {
-		j.mu.Lock() // or this could come after the check of ctx and before the Wait below
-		defer j.mu.Unlock()
-		j.changed.Broadcast()
-	})()
+// journalMeta says what the journal counts, for the period of the reader.
+type journalMeta struct {
+	Total  int64  `json:"total"`  // how many requests of the period have ended
+	Ended  int64  `json:"ended"`  // the largest Ended so far, of any period
+	Period int64  `json:"period"` // its number
+	Since  string `json:"since"`  // when it began, in UTC, to the nanosecond
+}
+
+// read returns the requests of p or, with hasHistory, of all periods: those that have ended
+// and whose Ended is above after, and those that wait.
+func (j *journal) read(p *period, after int64, hasHistory bool) (part journalPart) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	p, arrived := j.period, j.arrived
-	if q.since != nil && q.since[0] != p.meta.Since {
-		q = journalQuery{maxWaiting: math.MaxInt64}
-	}
-	check := func() bool {
-		earlier := sort.Search(len(j.waiting), func(i int) bool { return j.waiting[i].Arrived > arrived })
-		return j.period != p || p.meta.Total >= q.total && int64(earlier) <= q.maxWaiting
-	}
-	for isDue = check(); !isDue && ctx.Err() == nil; isDue = check() {
-		j.changed.Wait()
-	}
-
-	for _, e := range p.ended {
-		if e.Ended > q.after {
+	for _, e := range j.ended {
+		if e.Ended > after && (hasHistory || e.period == p) {
 			part.ended = append(part.ended, e)
 		}
 	}
 	slices.SortFunc(part.ended, func(a, b *entry) int { return cmp.Compare(a.Arrived, b.Arrived) })
 	for _, e := range j.waiting {
-		now := *e
-		now.Seconds = secondsSince(e.Time.Time)
-		part.waiting = append(part.waiting, &now)
+		if hasHistory || e.period == p {
+			now := *e
+			now.Seconds = secondsSince(e.Time.Time)
+			part.waiting = append(part.waiting, &now)
+		}
 	}
-	part.meta = p.meta
-	return part, isDue
+	part.meta = journalMeta{Total: p.total, Ended: j.endings, Period: p.Number, Since: p.since}
+	return part
 }
 
 // encode returns the journal as JSON, with one request a line.
@@ -532,12 +578,4 @@ func writeLines(b *bytes.Buffer, entries []*entry) {
 		before, end = ",\n", "\n]"
 	}
 	b.WriteString(end)
-}
-
-// clear removes the requests that have ended. Those that wait go when they end.
-func (j *journal) clear() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.period = newPeriod()
-	j.changed.Broadcast()
 }
