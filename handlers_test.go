@@ -226,6 +226,115 @@ func TestContract(t *testing.T) {
 	}
 }
 
+// api/openapi.json describes the operations, with their parameters, and the members of what
+// is encoded, and no more.
+func TestDescription(t *testing.T) {
+	api := readOpenAPI(t)
+	described := map[string][]string{} // the parameters in the query, by operation
+	for path, item := range api.Paths {
+		for method, op := range item {
+			var names []string
+			for _, p := range op.Parameters {
+				if p.In == "query" {
+					names = append(names, p.Name)
+				}
+			}
+			described[strings.ToUpper(method)+" "+path+" "+op.OperationID] = names
+		}
+	}
+	for _, rt := range routes() {
+		method, path, _ := strings.Cut(rt.pattern, " ")
+		isUndefined := rt.pattern == "GET /v1/store/orders" // in the contract, too
+		if !isUndefined && (isUnder(path, "/v1") || isUnder(path, "/__admin")) {
+			name := method + " " + strings.TrimPrefix(path, "/v1") + " " + rt.operation
+			parameters, isDescribed := described[name]
+			equal(t, "whether openapi.json has "+name, isDescribed, true)
+			equal(t, "the parameters of "+name, parameters, rt.parameters)
+			delete(described, name)
+		}
+	}
+	equal(t, "the operations without a route", described, map[string][]string{})
+
+	for name, zero := range map[string]any{
+		"Error": Error{}, "NewPet": NewPet{}, "Pet": Pet{}, "AppliedFault": faultParameters{}, "Fault": &standingFault{},
+		"JournalEntry": entry{period: &period{}, outcome: &outcome{}}, "JournalMeta": journalMeta{},
+	} {
+		all, required := api.members(name)
+		equal(t, "the members of "+name, all, members(reflect.TypeOf(zero)))
+		var always map[string]any
+		json.Unmarshal(encodeJSON(zero), &always)
+		if name != "Fault" { // without a fault, {} is shown
+			equal(t, "the required members of "+name, required, unknownNames(always, nil))
+		}
+	}
+	names := faultParameterNames()
+	slices.Sort(names)
+	equal(t, "the parameters of a fault that are shown", names, members(reflect.TypeOf(faultParameters{})))
+}
+
+// openAPIDescription is a part of api/openapi.json.
+type openAPIDescription struct {
+	Paths map[string]map[string]struct {
+		OperationID string
+		Parameters  []struct {
+			Name, In string
+			Schema   schema
+		}
+	}
+	Components struct{ Schemas map[string]schema }
+}
+
+type schema struct {
+	Ref          string `json:"$ref"`
+	Type         string
+	Maximum      float64
+	Enum         []string
+	Body         string `json:"x-body"`
+	Required     []string
+	Properties   map[string]any
+	OneOf, AllOf []schema
+}
+
+func readOpenAPI(t testing.TB) (api openAPIDescription) {
+	t.Helper()
+	// The servers of a path are beside its operations.
+	text := bytes.ReplaceAll(openAPI, []byte(`"servers": [{ "url": "/" }],`), nil)
+	equal(t, "the error of openapi.json", json.Unmarshal(text, &api), nil)
+	return api
+}
+
+// members returns the sorted names of the members of a schema, and of the required ones.
+func (api openAPIDescription) members(name string) (all, required []string) {
+	s := api.Components.Schemas[name]
+	for _, part := range append(s.AllOf, s) {
+		required = append(required, part.Required...)
+		for name := range part.Properties {
+			all = append(all, name)
+		}
+		if part.Ref != "" {
+			partAll, partRequired := api.members(filepath.Base(part.Ref))
+			all, required = append(all, partAll...), append(required, partRequired...)
+		}
+	}
+	slices.Sort(all)
+	slices.Sort(required)
+	return all, required
+}
+
+// members returns the sorted names of the members that a struct can have in JSON.
+func members(of reflect.Type) (names []string) {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	for _, field := range reflect.VisibleFields(of) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // The contract, section 4.1: list pets.
 
 func TestListPets(t *testing.T) {
@@ -814,6 +923,7 @@ func TestFaultCodes(t *testing.T) {
 	const create, refused, head = "POST " + newIda, "POST []", "HEAD "
 	list, added := array(rex)+"\n", ida+"\n"
 	bad := start(t).do(t, "POST /v1/pets", "[]").body
+	came := map[string]response{} // what comes of a create, by code
 	for _, tt := range []struct {
 		code, send string // the request: a method and a body
 		status     int    // 0 if there is no answer
@@ -842,6 +952,9 @@ func TestFaultCodes(t *testing.T) {
 		{"stall", head, 0, "", list, io.EOF, ""},
 		{"drip", head, 200, "", list, nil, ""},
 	} {
+		if tt.send == create {
+			came[tt.code] = response{status: tt.status, body: tt.body}
+		}
 		pets, pet := array(rex), int64(0)
 		if tt.send == create && tt.code != "418" && tt.code != "hangup" && tt.code != "rst" {
 			pets, pet = array(rex, ida), 2
@@ -875,6 +988,16 @@ func TestFaultCodes(t *testing.T) {
 					t.Errorf("error in the journal: got %q, want %q", e.Error, tt.problem)
 				}
 			})
+		}
+	}
+	entries := readOpenAPI(t).Components.Schemas["FaultCode"].OneOf
+	for _, e := range wordEffects {
+		i := slices.IndexFunc(entries, func(s schema) bool { return slices.Contains(s.Enum, e.code) })
+		came, isTested := came[e.code]
+		equal(t, "whether there is a row of "+e.code+" and "+create, isTested, true)
+		equal(t, "whether "+e.code+" spoils the body", e.spoils, came.status == 201 && !json.Valid([]byte(came.body)))
+		if i < 0 || e.spoils && entries[i].Body == "" {
+			t.Errorf("openapi.json: got %v, want %s in FaultCode and, if it spoils the body, its x-body", entries, e.code)
 		}
 	}
 	for code, contentType := range map[string]string{"html": "text/html", "malformed": "application/json"} {
@@ -1135,6 +1258,7 @@ func TestWaitEnds(t *testing.T) {
 	}
 	const noAnswer, noWholeAnswer = "the client left before its answer", "the client left before the end of its answer"
 	added := ida + "\n"
+	tested := map[string]bool{} // the standing faults
 	for _, tt := range []struct {
 		fault   string // the standing fault, or empty for none
 		prefer  string
@@ -1157,6 +1281,7 @@ func TestWaitEnds(t *testing.T) {
 		{"", "delay=30", false, 201, added, 0, "", noAnswer},
 		{"", "code=stall", true, 201, half(added), 201, added, noWholeAnswer},
 	} {
+		tested[tt.fault] = true
 		for end, act := range ends {
 			if tt.fault == "" && (end == "delete" || end == "put") {
 				continue // which end the standing fault only
@@ -1202,6 +1327,9 @@ func TestWaitEnds(t *testing.T) {
 			})
 		}
 	}
+	for _, e := range wordEffects {
+		equal(t, "whether there is a row of code="+e.code+" if it pauses", tested["code="+e.code], e.pause > 0)
+	}
 }
 
 // The standing fault.
@@ -1210,11 +1338,16 @@ func TestWaitEnds(t *testing.T) {
 // them. The journal has the operation of a request. A HEAD is one for GET.
 func TestFaultOperation(t *testing.T) {
 	s := start(t)
+	tested := map[string]bool{"": true}
+	for _, operation := range faultOperations() {
+		tested[operation] = false
+	}
 	for request, want := range map[string]string{
 		"GET /v1/pets": "listPets", "HEAD /v1/pets?limit=x": "listPets", "POST /v1/%70ets": "createPet",
 		"GET /v1/pets/x": "getPet", "HEAD /v1/pets/1": "getPet",
 		"GET /v1/store/orders": "", "BREW /v1/pets": "", "GET /v1/pets/": "", "GET /v1/nothing": "",
 	} {
+		tested[want] = true
 		for _, operation := range faultOperations() {
 			t.Run(request+" "+operation, func(t *testing.T) {
 				s.reset(t, "")
@@ -1228,6 +1361,9 @@ func TestFaultOperation(t *testing.T) {
 				equal(t, "operation in the journal", s.journal(t, 1)[0].Operation, want)
 			})
 		}
+	}
+	for operation, isTested := range tested {
+		equal(t, "whether there is a request for "+operation, isTested, true)
 	}
 }
 
@@ -2113,7 +2249,15 @@ func TestTimes(t *testing.T) {
 	srv := newServer(s)
 	equal(t, "ReadHeaderTimeout", srv.ReadHeaderTimeout, s.durations.readHeader)
 	equal(t, "IdleTimeout", srv.IdleTimeout, 2*time.Minute)
-	equal(t, "WriteTimeout", srv.WriteTimeout, (15+30+30+9+6)*time.Second)
+	// Only the longest pauses of a code count.
+	pauses, delays := 9*time.Second, time.Duration(0)
+	for _, p := range readOpenAPI(t).Paths["/__admin/fault"]["put"].Parameters {
+		if p.Schema.Type == "number" { // of seconds
+			delays += time.Duration(p.Schema.Maximum) * time.Second
+		}
+	}
+	equal(t, "WriteTimeout, which is longer than a body and all waits by 6 seconds", srv.WriteTimeout,
+		s.durations.read+delays+pauses+6*time.Second)
 }
 
 // The base URL is one that clients on this machine can use. Without -stdin, the end of
@@ -2157,6 +2301,7 @@ func TestKeyOfRun(t *testing.T) {
 func TestCommandLine(t *testing.T) {
 	inUse := strings.TrimPrefix(start(t).url, "http://")
 	seed := tempFile(t, `[{"name":"a"}]`)
+	tested := map[string]bool{} // the arguments
 	for _, tt := range []struct {
 		args   []string
 		key    string
@@ -2166,6 +2311,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-x\n\x1b\u009by"}, "", 2, "-x   y; -h lists the flags"},
 		{[]string{"stray"}, "", 2, "unexpected argument stray"},
 		{[]string{"-log=perhaps"}, "", 2, "perhaps"},
+		{[]string{"-version=perhaps"}, "", 2, "perhaps"},
 		{[]string{"-addr", ""}, "", 2, "-addr takes host:port"},
 		{[]string{"-check"}, "", 2, "-check needs the command that runs the client; -h lists the flags"},
 		{[]string{"-stdin", "-check", "true"}, "", 2, "-check and -stdin exclude each other"},
@@ -2187,6 +2333,10 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-seed", "no\n.json"}, "", 1, "no .json: no such file or directory; -seed takes the path of a JSON file"},
 		{[]string{"-seed", seed}, "", 1, seed + ": pet 1: categoryId is missing"},
 	} {
+		for _, arg := range tt.args {
+			flag, _, _ := strings.Cut(arg, "=")
+			tested[flag] = true
+		}
 		t.Run(fmt.Sprintf("%.40q %.10q", tt.args, tt.key), func(t *testing.T) {
 			code, stdout, stderr := output(petstore(tt.key, tt.args...))
 			equal(t, "the exit code", code, tt.code)
@@ -2206,6 +2356,10 @@ func TestCommandLine(t *testing.T) {
 
 	// These command lines are valid. Standard input is empty, so petstore stops at once.
 	const base = `^http://127\.0\.0\.1:\d+/v1\n$`
+	_, help, _ := output(petstore(testKey, "-h"))
+	for _, match := range regexp.MustCompile(`(?m)^  (-\w+)`).FindAllStringSubmatch(help, -1) {
+		equal(t, "whether there is a command line with "+match[1], tested[match[1]], true)
+	}
 	for args, want := range map[string]struct{ stdout, stderr string }{
 		"-stdin":             {base, "^time=.* level=WARN .*standard input has ended before any request.*\n$"},
 		"-stdin -log -seed=": {base, "a page for browsers"},
@@ -2808,6 +2962,10 @@ func TestFindings(t *testing.T) {
 		e.Operation = "listPets"
 		return e
 	}
+	added := func(e *entry, pet int64) *entry {
+		e.Pet = pet
+		return e
+	}
 	failed := func(e *entry, message string) *entry {
 		e.Error = message
 		return e
@@ -2819,6 +2977,12 @@ func TestFindings(t *testing.T) {
 		e.Fault = &fault{faultParameters: faultParameters{RetryAfter: retryAfter}, effect: effect}
 		return e
 	}
+	// kindOf returns the finding with N for all numbers, and without what is refused.
+	kindOf := func(finding string) string {
+		finding = regexp.MustCompile(`sends a .* that is refused: .*`).ReplaceAllString(finding, "sends a request that is refused")
+		return regexp.MustCompile(`\d+(\.\d+)?`).ReplaceAllString(finding, "N")
+	}
+	tested := map[string]bool{} // the kinds of findings
 	const left = "the client left before the end of its answer"
 	many := func(n int, e *entry) (list []*entry) {
 		for range n {
@@ -2861,6 +3025,10 @@ func TestFindings(t *testing.T) {
 		"each of two once": {1, 2,
 			[]*entry{struck(0, 503, "503", ""), made(0, 0, 503), made(0.1, 0, 503), made(0.1, 0, 503)}, ""},
 
+		"adds a pet twice": {1, 1, []*entry{added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)}, "adds 2 pets instead of 1"},
+		"adds one of two":  {0, 2, []*entry{struck(0, 0, "lost", ""), added(made(1, 0, 201), 1)}, "exits with 0, but has added 1 of 2 pets"},
+
+		"repeats after a 400":          {1, 1, []*entry{struck(0, 400, "400", ""), made(0, 0, 201)}, "repeats the request after a 400"},
 		"two that are equal, as usual": {1, 2, []*entry{struck(0, 400, "400", ""), made(0, 0, 201)}, ""},
 		"mends a request after a 400":  {1, 1, []*entry{struck(0, 400, "400", ""), another(0, 201)}, ""},
 		"repeats once after a 401":     {1, 1, many(2, struck(0, 401, "401", "")), ""},
@@ -2889,8 +3057,16 @@ func TestFindings(t *testing.T) {
 		"another one succeeds": {0, 2, []*entry{struck(0, 0, "lost", ""), another(1, 201)},
 			"exits with 0 with 1 of 2 usable answers"},
 	} {
+		if tt.want != "" {
+			tested[kindOf(tt.want)] = true
+		}
 		t.Run(name, func(t *testing.T) {
 			usual := &clientRun{requests: many(tt.usual, made(0, 0, 201))}
+			if slices.ContainsFunc(tt.requests, func(e *entry) bool { return e.Pet != 0 }) {
+				for _, e := range usual.requests {
+					added(e, 1)
+				}
+			}
 			r := &clientRun{exitCode: tt.exitCode, isCut: tt.exitCode < 0, requests: tt.requests}
 			for i, e := range r.requests {
 				e.Arrived = int64(i + 1)
@@ -2899,6 +3075,17 @@ func TestFindings(t *testing.T) {
 			equal(t, "the findings", strings.Join(findings, "; "), tt.want)
 			equal(t, "the error", err, nil)
 		})
+	}
+
+	// Each finding has a row above, and one in the reference.
+	var findings []string
+	for _, rule := range new(clientRun).rules(new(clientRun), struck(0, 503, "503", "")) {
+		findings = append(findings, kindOf(rule.finding))
+	}
+	slices.Sort(findings)
+	equal(t, "the kinds of findings that are tested", unknownNames(tested, nil), findings)
+	for _, kind := range findings {
+		contains(t, "docs/reference.md", kindOf(readReference()), "\n| *"+kind)
 	}
 }
 
@@ -3101,10 +3288,22 @@ func (r response) wantError(t testing.TB, status int, code, text string) {
 	t.Helper()
 	message := r.message()
 	r.want(t, status, errorText(status, code, message))
+	if message != simulated {
+		contains(t, "docs/reference.md", readReference(), fmt.Sprintf("\n| %d | `%s` | ", status, code))
+	}
 	if message == "" || !strings.Contains(message, text) {
 		t.Errorf("%s: the message\n got %q\nwant %q in it", r.request, message, text)
 	}
 }
+
+// readReference returns docs/reference.md.
+var readReference = sync.OnceValue(func() string {
+	text, err := os.ReadFile("docs/reference.md")
+	if err != nil {
+		panic(err)
+	}
+	return strings.ReplaceAll(string(text), "\r", "")
+})
 
 // errorText returns an Error as JSON.
 func errorText(status int, code, message string) string {

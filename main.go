@@ -836,7 +836,7 @@ func (r *clientRun) rules(usual *clientRun, struck *entry) []rule {
 		isLater := e.Arrived > struck.Arrived && since(e) > took-slack
 		return isLater && isUsable(e) && (isSame(e) || e.Operation != struck.Operation)
 	})
-	refused := &entry{outcome: &outcome{}}
+	refused := struck // which is not, as it got the fault
 	if i := slices.IndexFunc(r.requests, isRefused); i >= 0 {
 		refused = r.requests[i]
 	}

@@ -158,8 +158,15 @@ func TestTables(t *testing.T) {
 	members("journal", "", "Journal")
 	members("journal", "requests[].", "JournalEntry")
 	members("journal", "meta.", "JournalMeta")
+	meaning := regexp.MustCompile(`^(Instead of|After) the operation, .*\?$`)
 	for _, code := range d.Components.Schemas["FaultCode"].OneOf {
 		row("codes", d.values(code), code.Description)
+		for _, word := range code.Enum {
+			if word != "ok" && (code.Title == "" || !meaning.MatchString(code.Description)) {
+				t.Errorf("%s: got the title %q and the description %q, want a label, and a moment with a question",
+					word, code.Title, code.Description)
+			}
+		}
 	}
 	for _, op := range d.operations {
 		if op.OperationID == "showJournal" {
@@ -223,6 +230,13 @@ func TestOperations(t *testing.T) {
 			contains(t, "the message for "+p.Name, commas.Replace(answer), strings.Join(d.words(p.Schema), ", ")+`"`)
 			if p.Name == "code" {
 				query = "?code=503&" // which the other parameters need
+			}
+			if p.In == "query" { // no parameter takes the empty value, if it is used
+				resp, answer := send(t, s, op.request+query+p.Name+"=", "")
+				equal(t, "the status for "+p.Name+"=, "+answer, resp.StatusCode, 400)
+			}
+			if of := d.resolve(p.Schema); of.Type == "string" && of.Enum == nil && of.OneOf == nil && of.Pattern == "" {
+				t.Errorf("%s: got any string, want a description of the values", p.Name)
 			}
 			statuses := map[float64]int{} // by value
 			if least, found := p.Schema.Minimum.(float64); found {
@@ -288,7 +302,9 @@ func TestSchemas(t *testing.T) {
 				request += "?" + fault
 			}
 			resp, answer := send(t, s, request, body, headers...)
-			of := op.Responses[fmt.Sprint(resp.StatusCode)].Content["application/json"].Schema
+			described, isDescribed := op.Responses[fmt.Sprint(resp.StatusCode)]
+			of := described.Content["application/json"].Schema
+			equal(t, "whether "+request+" has the answer it got", isDescribed || resp.StatusCode >= 400, true)
 			if resp.StatusCode >= 400 {
 				of.Ref = "#/components/schemas/Error"
 			}
@@ -357,7 +373,7 @@ func (op operation) isAdmin() bool { return strings.Contains(op.request, " /__ad
 
 type schema struct {
 	Ref                                             string `json:"$ref"`
-	Description, Type                               string
+	Description, Type, Title, Pattern               string
 	Values                                          string `json:"x-values"` // which are allowed, in words
 	Enum, Required                                  []string
 	AllOf, OneOf                                    []schema

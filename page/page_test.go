@@ -660,7 +660,7 @@ func testFilter(p *page) {
 		{"edg 156", "GET /v1/pets/7"},
 		{"get404", ""},
 		{"x-id: hidden", "GET /v1/pets?limit=404&post"}, // a header
-		{"location: /v1/pets/1", "POST /v1/pets?x=1"},    // a header of the answer
+		{"location: /v1/pets/1", "POST /v1/pets?x=1"},   // a header of the answer
 		{"getpet", "GET /v1/pets/7"},                    // an operation
 		{"answerHeaders", ""},
 		{"rst no answer", "GET /v1/pets"},
