@@ -1626,66 +1626,52 @@ func TestHistoryOfWaiting(t *testing.T) {
 // However others reset and clear, a reader of the history gets each request once, periods
 // ascend in the order of arrival, and no wait outlasts its period.
 func TestConcurrentPeriods(t *testing.T) {
-	const clients, each = 4, 300
+	const clients, each = 4, 200 // fewer requests than the journal keeps
 	h := startWith(t, func(s *service) { s.durations.journal = time.Hour }).service
-	var sending atomic.Int64
-	sending.Store(clients)
-	seen := map[int64]int64{} // periods, by arrived
-	read := func(after int64) int64 {
-		w := call(h, "GET", fmt.Sprint("/__admin/requests?history=true&after=", after), "")
+	others := map[string]string{
+		"/__admin/reset": "POST", "/__admin/requests": "DELETE", "/__admin/requests?total=1000000": "GET",
+	}
+	var isOver atomic.Bool
+	stopped := make(chan bool, len(others))
+	for target, method := range others {
+		go func() {
+			for !isOver.Load() {
+				call(h, method, target, "")
+			}
+			stopped <- true
+		}()
+	}
+	go concurrently(clients, func(int) {
+		for range each {
+			call(h, "GET", "/v1/pets", "")
+		}
+	})
+	periods := map[int64]int64{} // by number of arrival
+	after := int64(0)
+	eventually(t, "all requests", func() bool {
 		var journal struct {
 			Requests []sentRecord
 			Meta     sentMeta
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &journal); err != nil {
-			t.Error(err)
-		}
+		text := call(h, "GET", fmt.Sprint("/__admin/requests?history=true&after=", after), "").Body.Bytes()
+		equal(t, "the error of the journal", json.Unmarshal(text, &journal), nil)
 		for _, e := range journal.Requests {
-			if seen[e.Arrived] != 0 || e.Ended <= after {
-				t.Errorf("got the request %d, which ended as number %d, after %d, or again", e.Arrived, e.Ended, after)
+			if periods[e.Arrived] != 0 || e.Ended <= after {
+				t.Errorf("got a request twice: %+v, after %d", e, after)
 			}
-			seen[e.Arrived] = e.Period
+			periods[e.Arrived] = e.Period
 		}
-		return journal.Meta.Ended
-	}
-	last := int64(0)
-	concurrently(clients+4, func(i int) {
-		if i < clients {
-			for range each {
-				call(h, "GET", "/v1/pets", "")
-			}
-			sending.Add(-1)
-			return
-		}
-		for sending.Load() > 0 {
-			switch i - clients {
-			case 0:
-				call(h, "POST", "/__admin/reset", "")
-			case 1:
-				call(h, "DELETE", "/__admin/requests", "")
-			case 2:
-				last = read(last)
-			case 3:
-				waits := make(chan bool)
-				go func() {
-					call(h, "GET", "/__admin/requests?total=1000000", "")
-					close(waits)
-				}()
-				for range 2 { // the wait may begin after the first
-					call(h, "DELETE", "/__admin/requests", "")
-				}
-				select {
-				case <-waits:
-				case <-time.After(patience):
-					t.Error("a wait outlasts its period")
-				}
-			}
-		}
+		after = journal.Meta.Ended
+		return len(periods) == clients*each
 	})
-	read(last)
-	for n := int64(1); n <= clients*each; n++ {
-		if seen[n] < max(1, seen[n-1]) {
-			t.Fatalf("the request %d: got the period %d after %d", n, seen[n], seen[n-1])
+	isOver.Store(true)
+	eventually(t, "the end of all waits", func() bool {
+		call(h, "DELETE", "/__admin/requests", "") // as one may have begun since
+		return len(stopped) == len(others)
+	})
+	for n := int64(2); n <= clients*each; n++ {
+		if periods[n] < periods[n-1] {
+			t.Fatalf("the request %d: got the period %d after %d", n, periods[n], periods[n-1])
 		}
 	}
 }

@@ -460,7 +460,7 @@ func check(ctx context.Context, opts options, getenv func(string) string, stdout
 	}
 	out := bufio.NewWriter(stdout) // whose Flush returns the error of any write before
 	fmt.Fprintln(out, "fault      exit seconds  pets  answers              finding")
-	printRow(out, "none", usual, "")
+	printRow(out, verdict{fault: checkedFault{name: "none"}, run: usual})
 	var verdicts []verdict
 	for _, f := range checkedFaults() {
 		if opts.only != nil && !slices.Contains(opts.only, f.name) {
@@ -473,15 +473,15 @@ func check(ctx context.Context, opts options, getenv func(string) string, stdout
 		if opts.only != nil {
 			output = stderr
 		}
-		r, err := c.run(ctx, f.query+"&operation="+operation, output)
+		run, err := c.run(ctx, f.query+"&operation="+operation, output)
 		if err != nil {
 			return 0, err
 		}
-		findings, err := r.findings(usual)
+		findings, err := run.findings(usual)
 		if err != nil {
 			return 0, fmt.Errorf("with %s, the client %w", f.name, err)
 		}
-		v := verdict{f, findings, slices.Contains(opts.accept, f.name)}
+		v := verdict{f, run, findings, slices.Contains(opts.accept, f.name)}
 		verdicts = append(verdicts, v)
 		if !v.isAccepted {
 			count += len(findings)
@@ -489,7 +489,7 @@ func check(ctx context.Context, opts options, getenv func(string) string, stdout
 		if output != nil {
 			fmt.Fprintln(output) // or the row could stand on the last line of the client
 		}
-		printRow(out, f.name, r, v.String())
+		printRow(out, v)
 	}
 	printMeanings(out, verdicts)
 	fmt.Fprintf(out, "\n%s in %s with %s (- is no answer)\n",
@@ -507,25 +507,18 @@ func check(ctx context.Context, opts options, getenv func(string) string, stdout
 // errInterrupted says that a signal has ended a check.
 var errInterrupted = errors.New("interrupted")
 
-// verdict is what is found with a fault.
+// verdict is what is found in the run with a fault.
 type verdict struct {
 	fault      checkedFault
+	run        *clientRun
 	findings   []string
-	isAccepted bool // whether they do not count
-}
-
-func (v verdict) String() string {
-	text := strings.Join(v.findings, "; ")
-	if v.isAccepted && text != "" {
-		text += "; accepted"
-	}
-	return text
+	isAccepted bool // whether the findings do not count
 }
 
 // printRow prints the row of a run. Of more than five answers, it has the first four.
-func printRow(w io.Writer, name string, r *clientRun, finding string) {
+func printRow(w io.Writer, v verdict) {
 	var answers []string
-	for _, e := range r.requests {
+	for _, e := range v.run.requests {
 		answer := "-"
 		if e.Status != 0 {
 			answer = strconv.Itoa(e.Status)
@@ -535,8 +528,12 @@ func printRow(w io.Writer, name string, r *clientRun, finding string) {
 	if len(answers) > 5 {
 		answers = append(answers[:4], "…")
 	}
+	finding := strings.Join(v.findings, "; ")
+	if v.isAccepted && finding != "" {
+		finding += "; accepted"
+	}
 	row := fmt.Sprintf("%-10s %4d %7.1f %5d  %-19s  %s",
-		name, r.exitCode, r.took.Seconds(), r.pets(), strings.Join(answers, " "), finding)
+		v.fault.name, v.run.exitCode, v.run.took.Seconds(), v.run.pets(), strings.Join(answers, " "), finding)
 	fmt.Fprintln(w, strings.TrimRight(row, " "))
 }
 
