@@ -827,16 +827,17 @@ func (r *clientRun) rules(usual *clientRun, struck *entry) []rule {
 	sent, usuallySent := r.of(struck.Operation), len(usual.of(struck.Operation))
 	more := len(sent) - usuallySent
 	usable := len(r.sent(func(e *entry) bool { return e.Operation == struck.Operation && isUsable(e) }))
-	// After the end of the struck request, the client can send it again, or look with another
-	// operation for what became of it.
+	// After the end of the struck request, the client can read again, or look with another
+	// operation for what became of it. To add a pet is neither.
 	mends := slices.ContainsFunc(r.requests, func(e *entry) bool {
 		isLater := e.Arrived > struck.Arrived && since(e) > took-slack
-		return isLater && isUsable(e) && (isSame(e) || e.Operation != struck.Operation)
+		return isLater && isUsable(e) && e.Pet == 0 && (isSame(e) || e.Operation != struck.Operation)
 	})
 	refused := struck // which is not, as it got the fault
 	if i := slices.IndexFunc(r.requests, isRefused); i >= 0 {
 		refused = r.requests[i]
 	}
+	reason, _, _ := strings.Cut(refused.Error, ";") // without what would be allowed
 
 	// Repetitions are the equal requests beyond the usual number or, as a client may make a
 	// name anew for each try, the requests for the operation. Which of these they are is not
@@ -865,7 +866,7 @@ func (r *clientRun) rules(usual *clientRun, struck *entry) []rule {
 			"exits with 0 with %d of %d usable answers", usable, usuallySent),
 		newRule(fails && isUsable(struck) && took < prompt, "fails, although the answer is right"),
 		newRule(isRefused(refused), "sends a %s that is refused: %d, %s",
-			cmp.Or(refused.Operation, refused.Method+" "+refused.URL), refused.Status, refused.Error),
+			cmp.Or(refused.Operation, refused.Method+" "+refused.URL), refused.Status, reason),
 		// What was mended may be sent again and, after a 401, once with a key that was read anew.
 		newRule(struck.Status == 400 && repeatsSame, "repeats the request after a 400"),
 		newRule(struck.Status == 401 && len(repeated) > usually, "repeats the request %d times after a 401", len(repeated)),
