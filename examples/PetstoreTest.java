@@ -271,7 +271,7 @@ class PetstoreTest {
 
         // Of a request, which has a line in the journal. Within strings, quotes have a backslash.
         static final Pattern REQUEST = Pattern.compile("\"time\":\"(.*?)\".*?\"method\":\"(.*?)\".*?"
-            + "\"url\":\"(.*?)\".*?(?:\"fault\":(\\{.*?}).*?)?\"status\":(\\d+)");
+            + "\"url\":\"(.*?)\".*?\"body\":\"(.*?)\",\"(?:fault\":(\\{.*?}),\")?status\":(\\d+)");
 
         /**
          * Compares what the client reported, how many pets petstore has, and the statuses of the
@@ -281,14 +281,14 @@ class PetstoreTest {
             // This waits until no request waits: one that was given up ends a moment later.
             var journal = send("GET", "/__admin/requests?waiting=0", "");
             var requests = REQUEST.matcher(journal).results().toList();
-            var statuses = requests.stream().map(request -> request.group(5)).toList();
+            var statuses = requests.stream().map(request -> request.group(6)).toList();
             var pets = send("GET", "/__admin/pets?limit=100", "").split("\"id\":").length - 1;
             var got = (error == null ? "success" : "error") + ", stored pets: " + pets + ", statuses: " + statuses;
             if (!got.equals(want)) {
                 var message = "got " + got + "; want " + want + "; " + ASSUMED + "\nthe error: " + error;
                 for (var request : requests) {
-                    message += "\n" + request.group(2) + " " + request.group(3) + " " + request.group(5)
-                        + " fault: " + request.group(4);
+                    message += "\n" + request.group(2) + " " + request.group(3) + " " + request.group(4)
+                        + ": " + request.group(6) + " fault: " + request.group(5);
                 }
                 throw new AssertionError(message, error);
             }

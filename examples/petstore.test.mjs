@@ -221,8 +221,8 @@ class Petstore {
     if (got !== want) {
       const lines = [`got ${got}; want ${want}; ${ASSUMED}`];
       lines.push(`the error: ${result.reason ?? "none"}`.trim());
-      for (const { method, url, status, fault } of requests) {
-        lines.push(`${method} ${url} ${status} ${JSON.stringify(fault) ?? ""}`);
+      for (const { method, url, body, status, fault } of requests) {
+        lines.push(`${method} ${url} ${body}: ${status} ${JSON.stringify(fault) ?? ""}`);
       }
       throw new Error(lines.join("\n"), { cause: result.reason });
     }

@@ -250,6 +250,7 @@ type request struct {
 	Time   time.Time
 	Method string
 	URL    string
+	Body   string
 	Status int // 0 for no answer
 	Fault  json.RawMessage
 }
@@ -272,7 +273,7 @@ func (p petstore) check(err error, want string) []request {
 	var lines strings.Builder
 	for _, r := range journal.Requests {
 		statuses = append(statuses, r.Status)
-		fmt.Fprintf(&lines, "\n%s %s %d %s", r.Method, r.URL, r.Status, r.Fault)
+		fmt.Fprintf(&lines, "\n%s %s %s: %d %s", r.Method, r.URL, r.Body, r.Status, r.Fault)
 	}
 	got := fmt.Sprintf("%s, stored pets: %d, statuses: %v", outcome, len(pets), statuses)
 	if got != want {

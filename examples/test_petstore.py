@@ -239,7 +239,7 @@ class Petstore:
         if got != want:
             lines = [f"got {got}; want {want}; {CHOICE}", f"the error of the client: {error!r}"]
             for r in requests:
-                lines.append(f"{r['method']} {r['url']} {r['status']} {r.get('fault', '')}")
+                lines.append(f"{r['method']} {r['url']} {r['body']}: {r['status']} {r.get('fault', '')}")
             pytest.fail("\n".join(lines))
         return requests
 
