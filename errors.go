@@ -351,10 +351,10 @@ func parseFault(ctx context.Context, given *arguments) (asked faultParameters, f
 		}
 		faults = append(faults, &one)
 	}
-	hasStatus := slices.ContainsFunc(faults, func(f *fault) bool { return f.effect.errorStatus != 0 })
-	for _, name := range []string{"retry-after", "error-code"} {
-		if given.Has(name) && !hasStatus {
-			given.note(badRequest(codeInvalidParameter, name+" needs a status as code, such as code=503"))
+	for i, one := range f.list() {
+		isUsed := func(f *fault) bool { return f.list()[i].value != "" }
+		if one.value != "" && !slices.ContainsFunc(faults, isUsed) {
+			given.note(badRequest(codeInvalidParameter, one.name+" needs a status as code, such as code=503"))
 		}
 	}
 	return f.faultParameters, faults
@@ -378,8 +378,9 @@ type standingFault struct {
 }
 
 // parseStandingFault parses the parameters of PUT /__admin/fault. No request waits for the
-// fault when its release is called, or ctx is done.
-func parseStandingFault(ctx context.Context, given *arguments) (*standingFault, error) {
+// fault when its release is called, or ctx is done. The operations are those that it can be
+// for.
+func parseStandingFault(ctx context.Context, given *arguments, operations []string) (*standingFault, error) {
 	f := &standingFault{}
 	ctx, f.release = context.WithCancel(ctx)
 	f.faultParameters, f.faults = parseFault(ctx, given)
@@ -397,7 +398,7 @@ func parseStandingFault(ctx context.Context, given *arguments) (*standingFault, 
 				"times cannot be given with a list of codes, as each of them is applied once"))
 		}
 	}
-	f.Operation = given.choice("operation", faultOperations())
+	f.Operation = given.choice("operation", operations)
 	if given.err != nil {
 		f.release()
 		return nil, given.err

@@ -36,6 +36,9 @@ type service struct {
 	durations durations
 	mux       *http.ServeMux // leads to the routes and, from everywhere else, to unknownRoute
 
+	// The operations that a standing fault can be for.
+	faultOperations []string
+
 	journal   *journal    // and the current world
 	wasCalled atomic.Bool // whether any request has come
 }
@@ -62,8 +65,9 @@ func newService(ctx context.Context, key string, seed *store, log *slog.Logger) 
 			journal:    30 * time.Second,
 			stop:       maxStop - 100*time.Millisecond,
 		},
-		mux:     http.NewServeMux(),
-		journal: newJournal(newWorld(ctx, seed)),
+		mux:             http.NewServeMux(),
+		faultOperations: faultOperations(),
+		journal:         newJournal(newWorld(ctx, seed)),
 	}
 	allowed := map[string][]string{} // methods by path
 	for _, rt := range routes() {
@@ -764,7 +768,7 @@ func showFault(x *exchange) (answer, error) {
 
 // setFault replaces the standing fault, and answers with what was set.
 func setFault(x *exchange) (answer, error) {
-	standing, err := parseStandingFault(x.world.ctx, &x.query)
+	standing, err := parseStandingFault(x.world.ctx, &x.query, x.service.faultOperations)
 	if err != nil {
 		return answer{}, err
 	}

@@ -1144,6 +1144,20 @@ func TestPieces(t *testing.T) {
 		equal(t, "the number of pieces", len(w.pieces), want)
 		equal(t, "what is sent", strings.Join(w.pieces, ""), pets+"\n")
 	}
+	for _, e := range wordEffects { // WriteTimeout depends on the number of pieces
+		s := startWith(t, shortWaits, newRex)
+		w := &pieceRecorder{ResponseRecorder: httptest.NewRecorder()}
+		r := newRequest("GET", "/v1/pets", "")
+		r.Header.Set("Prefer", "code="+e.code)
+		func() {
+			defer func() { recover() }() // from http.ErrAbortHandler
+			s.service.ServeHTTP(w, r)
+		}()
+		w.Flush()
+		if sent := slices.DeleteFunc(w.pieces, func(piece string) bool { return piece == "" }); len(sent) > max(1, e.pieces) {
+			t.Errorf("%s: got %d pieces, want as many as its row has, which is %d", e.code, len(sent), e.pieces)
+		}
+	}
 
 	s := startWith(t, longWaits)
 	for _, code := range []string{"drip", "stall"} {

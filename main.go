@@ -625,7 +625,7 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 	s.journal.keeps = 100 * maxEnded
 	w, p := s.journal.current()
 	query, _ := url.ParseQuery(fault)
-	standing, err := parseStandingFault(w.ctx, &arguments{Values: query})
+	standing, err := parseStandingFault(w.ctx, &arguments{Values: query}, s.faultOperations)
 	if err != nil {
 		return nil, err
 	}
