@@ -2605,6 +2605,12 @@ var testClients = map[string]func() error{
 		}
 		return naive()
 	},
+	"flaky": func() error { // fails in its second run
+		if ran() == 1 {
+			os.Exit(5)
+		}
+		return naive()
+	},
 	"cached": func() error { // sends nothing from its third run on
 		if ran() >= 2 {
 			return nil
@@ -2837,7 +2843,7 @@ func TestCheck(t *testing.T) {
 func TestCheckOutput(t *testing.T) {
 	t.Parallel()
 	cmd := checkOf("", "-only 400,503-all,lost,newer", "showing")
-	cmd.Env = append(cmd.Env, "no_proxy=a.test")
+	cmd.Env = append(cmd.Env, "no_proxy=a.test", "NO_PROXY=b.test")
 	cmd.Stdin = strings.NewReader("input")
 	_, stdout, stderr := output(cmd)
 	matches(t, "standard output", stdout, `^fault      exit seconds  pets  answers              finding
@@ -2882,6 +2888,7 @@ func TestCheckFails(t *testing.T) {
 			`does it read PETSTORE_URL\? \(go test needs -count=1\)`,
 		"busy":     "without a fault, the client sends too many requests for the journal",
 		"changing": "without a fault, the client does not do the same twice: exit code 0, 1 createPet, and then exit code 0, 2 createPet",
+		"flaky":    "without a fault, the client does not do the same twice: exit code 0, 1 createPet, and then exit code 5",
 		"reads":    "without a fault, the client sends no request for getPet",
 		"cached": "with lost, the client sends no request that gets the fault: does a result, a lock or a circuit breaker " +
 			`of an earlier run last\? \(go test needs -count=1\)`,
