@@ -2986,7 +2986,7 @@ func TestFindings(t *testing.T) {
 	// kindOf returns the finding with N for all numbers, and without what is refused.
 	kindOf := func(finding string) string {
 		finding = regexp.MustCompile(`sends a .* that is refused: .*`).ReplaceAllString(finding, "sends a request that is refused")
-		return regexp.MustCompile(`\d+(\.\d+)?`).ReplaceAllString(finding, "N")
+		return regexp.MustCompile(`\d+(\.\d+)?|\bM\b`).ReplaceAllString(finding, "N")
 	}
 	tested := map[string]bool{} // the kinds of findings
 	const left = "the client left before the end of its answer"
