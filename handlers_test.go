@@ -2876,6 +2876,16 @@ $`)
 	shown = regexp.MustCompile(" key=" + testKey + " no_proxy=127.0.0.1,localhost,b.test,127.0.0.1,localhost,b.test\n")
 	equal(t, "the number of runs with the key of PETSTORE_API_KEY", len(shown.FindAllString(stderr, -1)), 2)
 	equal(t, "the number of requests in the log", strings.Count(stderr, "msg=request method=POST"), 4)
+
+	for answers, want := range map[int]string{5: "503 503 503 503 503", 6: "503 503 503 503 …"} {
+		run := &clientRun{}
+		for range answers {
+			run.requests = append(run.requests, &entry{outcome: &outcome{Status: 503}})
+		}
+		var row strings.Builder
+		printRow(&row, verdict{run: run})
+		matches(t, fmt.Sprintf("a row with %d answers", answers), row.String(), " "+want+"\n$")
+	}
 }
 
 // If nothing can be said of a client, a check says why, and the exit code is 2.
@@ -2949,6 +2959,12 @@ func TestCheckTimeLimit(t *testing.T) {
 	equal(t, "the exit code", r.exitCode, -1)
 	_, err = r.chooseOperation("")
 	equal(t, "the reason why it cannot be checked", fmt.Sprint(err), "does not end within a minute")
+
+	// With a fault, a run may take longer by what it takes without one.
+	c.opts.command, c.limit = []string{os.Args[0], "client", "naive"}, patience
+	usual, _, err := c.runUsually(context.Background())
+	equal(t, "the error", err, nil)
+	equal(t, "the limit with a fault", c.limit, patience+usual.took)
 }
 
 // Each finding has its limits.
