@@ -1618,6 +1618,9 @@ func TestHistoryOfWaiting(t *testing.T) {
 			_, waiting, _ = s.readJournal(t, "?history=true&waiting=0")
 			equal(t, "the last request that waits", waiting[len(waiting)-1].URL, "/v1/pets")
 
+			if strings.HasPrefix(request, "POST") { // a reset has released it
+				held.wait()
+			}
 			held.leave()
 			slow.write(newIda)
 			slow.read()
@@ -1657,7 +1660,7 @@ func TestConcurrentPeriods(t *testing.T) {
 	}
 	go concurrently(clients, func(int) {
 		for range each {
-			call(h, "GET", "/v1/pets", "")
+			call(h, "POST", "/v1/pets", newRex) // whose entry changes while the journal is read
 		}
 	})
 	periods := map[int64]int64{} // by number of arrival
@@ -3050,7 +3053,10 @@ func TestFindings(t *testing.T) {
 		"adds a pet twice": {1, 1, []*entry{added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)}, "adds 2 pets instead of 1"},
 		"adds one of two":  {0, 2, []*entry{struck(0, 0, "lost", ""), added(made(1, 0, 201), 1)}, "exits with 0, but has added 1 of 2 pets"},
 
-		"repeats after a 400":          {1, 1, []*entry{struck(0, 400, "400", ""), made(0, 0, 201)}, "repeats the request after a 400"},
+		"repeats after a 400": {1, 1, []*entry{struck(0, 400, "400", ""), made(0, 0, 201)}, "repeats the request after a 400"},
+		"each of three twice": {1, 3, slices.Concat(many(3, struck(0, 503, "503", "")),
+			many(3, made(0.25, 0, 503)), many(3, made(0.5, 0, 503))), ""},
+
 		"two that are equal, as usual": {1, 2, []*entry{struck(0, 400, "400", ""), made(0, 0, 201)}, ""},
 		"mends a request after a 400":  {1, 1, []*entry{struck(0, 400, "400", ""), another(0, 201)}, ""},
 		"repeats once after a 401":     {1, 1, many(2, struck(0, 401, "401", "")), ""},

@@ -292,7 +292,8 @@ func TestSchemas(t *testing.T) {
 				d.check(t, "the example of "+op.OperationID+" "+status, content.Schema, content.Example, map[string]bool{})
 			}
 		}
-		body := map[string]string{"createPet": rex, "reset": "[" + rex + "]"}[op.OperationID]
+		body := string(op.RequestBody.Content["application/json"].Example)
+		hasSucceeded := false
 		check := func(fault string, headers ...string) {
 			request := strings.Replace(op.request, "{petId}", "1", 1)
 			if op.OperationID == "setFault" {
@@ -308,6 +309,7 @@ func TestSchemas(t *testing.T) {
 			if resp.StatusCode != 204 {
 				d.check(t, request, of, []byte(answer), seen)
 			}
+			hasSucceeded = hasSucceeded || resp.StatusCode < 300
 		}
 		send(t, s, "POST /__admin/reset", `[{"name":"Ida","categoryId":2}]`) // without what is optional
 		check("delay=0")
@@ -328,6 +330,7 @@ func TestSchemas(t *testing.T) {
 		fmt.Fprintf(conn, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: code=stall\r\n\r\n", key)
 		conn.Read(make([]byte, 1)) // it has a fault by then
 		check(standing)
+		equal(t, "whether "+op.request+" has succeeded", hasSucceeded, true)
 	}
 	for _, op := range d.operations {
 		for _, p := range op.Parameters {
@@ -354,16 +357,17 @@ type description struct {
 type operation struct {
 	request                  string // such as GET /v1/pets
 	OperationID, Description string
+	RequestBody              struct{ Content map[string]content }
 	Parameters               []struct {
 		Name, In, Description string
 		Schema                schema
 	}
-	Responses map[string]struct {
-		Content map[string]struct {
-			Schema  schema
-			Example json.RawMessage
-		}
-	}
+	Responses map[string]struct{ Content map[string]content }
+}
+
+type content struct {
+	Schema  schema
+	Example json.RawMessage
 }
 
 func (op operation) isAdmin() bool { return strings.Contains(op.request, " /__admin/") }
