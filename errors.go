@@ -241,8 +241,13 @@ type faultParameters struct {
 	Code        string `json:"code,omitempty"`
 	Delay       string `json:"delay,omitempty"`
 	AnswerDelay string `json:"answer-delay,omitempty"`
-	RetryAfter  string `json:"retry-after,omitempty"`
-	ErrorCode   string `json:"error-code,omitempty"`
+	errorParameters
+}
+
+// errorParameters are those of a simulated Error.
+type errorParameters struct {
+	RetryAfter string `json:"retry-after,omitempty"`
+	ErrorCode  string `json:"error-code,omitempty"`
 }
 
 const (
@@ -346,8 +351,8 @@ func parseFault(ctx context.Context, given *arguments) (asked faultParameters, f
 			given.note(err)
 			one.Code, one.effect = code, e
 		}
-		if one.effect.errorStatus == 0 { // only an Error has these
-			one.RetryAfter, one.ErrorCode = "", ""
+		if one.effect.errorStatus == 0 {
+			one.errorParameters = errorParameters{}
 		}
 		faults = append(faults, &one)
 	}

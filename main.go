@@ -759,7 +759,7 @@ func (r *clientRun) chooseOperation(given string) (string, error) {
 
 // isUsable reports whether a request that has ended got an answer that its client can use.
 func isUsable(e *entry) bool {
-	isSpoilt := e.Fault != nil && e.Fault.effect.spoils
+	isSpoilt := e.Fault != nil && e.Fault.effect.spoils && e.Method != "HEAD"
 	return 200 <= e.Status && e.Status < 300 && e.Error == "" && !isSpoilt
 }
 
