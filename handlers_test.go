@@ -1639,6 +1639,10 @@ func TestPeriods(t *testing.T) {
 				}
 				equal(t, "ended"+query, ended, want)
 			}
+			done, cancel := context.WithCancel(context.Background())
+			cancel()
+			_, p := s.service.journal.current()
+			equal(t, "whether 4 requests of the period have ended", s.service.journal.wait(done, p, 4, 9), false)
 		})
 	}
 }
@@ -1893,7 +1897,7 @@ func TestJournalWaits(t *testing.T) {
 		{"total=9", func(t *testing.T, s *server, _ pending) {
 			s.do(t, "GET /v1/pets?old", "")
 			s.do(t, "DELETE /__admin/requests", "").want(t, 204, "") // the same
-		}, "/v1/pets?old"},
+		}, `"meta":{"total":1,"ended":1,"period":1,`},
 		{"total=9", func(_ *testing.T, s *server, _ pending) { s.stop() }, `"meta":`},
 	} {
 		t.Run(tt.query+" "+tt.want, func(t *testing.T) {
@@ -2596,14 +2600,15 @@ var testClients = map[string]func() error{
 	"clearing": func() error {
 		return errors.Join(naive(), sendAdmin("DELETE", "/requests"))
 	},
-	"babbling": func() error { // which sends a byte too many, after which net/http does not notice that it leaves
+	"babbling": func() error { // which sends more than net/http reads ahead, so that it is not noticed to leave
 		u, _ := url.Parse(os.Getenv("PETSTORE_URL"))
 		conn, err := net.Dial("tcp", u.Host)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
-			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%sx", os.Getenv("PETSTORE_API_KEY"), len(newRex), newRex)
+			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s%s",
+			os.Getenv("PETSTORE_API_KEY"), len(newRex), newRex, strings.Repeat("x", 8192))
 		conn.SetReadDeadline(time.Now().Add(time.Second))
 		_, err = conn.Read(make([]byte, 1))
 		return err
@@ -2616,7 +2621,7 @@ var testClients = map[string]func() error{
 		return err
 	},
 
-	"failing":   func() error { fmt.Println("its output"); os.Exit(3); return nil },
+	"failing":   func() error { naive(); fmt.Println("its output"); os.Exit(3); return nil },
 	"misplaced": func() error { sendOnce("POST", "/v1/pets", newRex); return nil },
 	"silent":    func() error { return nil },
 	"busy": func() error {
@@ -2637,7 +2642,8 @@ var testClients = map[string]func() error{
 		}
 		return naive()
 	},
-	"cached": func() error { // sends nothing from its third run on
+	"cached": func() error { // adds nothing from its third run on
+		sendOnce("GET", "/pets", "")
 		if ran() >= 2 {
 			return nil
 		}
@@ -2801,7 +2807,8 @@ func TestCheck(t *testing.T) {
 		{"-only 400,401,429,503-all,late", "renaming", []string{"401 repeats the request 3 times after a 401",
 			"429 " + tooSoon, "503-all repeats 3 times in ? s", "late " + twice},
 			"4 findings in 5 runs with createPet (- is no answer)"},
-		{"-only hangup", "emptied", []string{"hangup sends a createPet that is refused: 400, the body is empty"}, "1 finding in 1 run with createPet (- is no answer)"},
+		{"-only 429", "emptied", []string{"429 sends a createPet that is refused: 400, the body is empty; " + tooSoon},
+			"2 findings in 1 run with createPet (- is no answer)"},
 		{"-only lost", "clearing", []string{"lost " + twice}, "1 finding in 1 run with createPet (- is no answer)"},
 		{"-only late", "babbling", nil, "0 findings in 1 run with createPet (- is no answer)"},
 
@@ -2855,6 +2862,25 @@ func TestCheck(t *testing.T) {
 				equal(t, "standard error", strings.TrimLeft(stderr, "\n"), wantStderr)
 			}
 		})
+	}
+}
+
+// The faults of a check are those that the reference names.
+func TestCheckedFaults(t *testing.T) {
+	s := start(t)
+	want := map[string]string{ // two answers, each with its Retry-After
+		"400": "400 ; 200 ", "401": "401 ; 401 ", "429": "429 3; 200 ", "503": `503 \w+, .* GMT; 200 `, "503-all": "503 ; 503 ",
+	}
+	for _, f := range checkedFaults() {
+		if want[f.name] != "" {
+			s.setFault(t, f.query)
+			var got []string
+			for range 2 {
+				r := s.do(t, "GET /v1/pets", "")
+				got = append(got, fmt.Sprint(r.status, " ", r.header.Get("Retry-After")))
+			}
+			matches(t, "the answers with "+f.name, strings.Join(got, "; "), "^"+want[f.name]+"$")
+		}
 	}
 }
 
@@ -2963,6 +2989,20 @@ func TestCheckSignals(t *testing.T) {
 			equal(t, "the end of the client", process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 		})
 	}
+}
+
+// A check that a signal has interrupted has no result, however late the signal comes.
+func TestCheckInterruptedLate(t *testing.T) {
+	ctx, interrupt := context.WithCancel(context.Background())
+	writes := 0
+	stdout := writer{httptest.NewRecorder(), func() {
+		if writes++; writes == 2 { // the end of the table
+			interrupt()
+		}
+	}}
+	code := run(ctx, nil, []string{"-only", "newer", "-check", os.Args[0], "client", "careful"},
+		func(string) string { return "" }, nil, stdout, io.Discard)
+	equal(t, "the exit code", code, 2)
 }
 
 // A client that does not end in time is ended.
