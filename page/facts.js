@@ -1,5 +1,6 @@
-// What is known of requests and faults, as values and texts, without the page. What
-// faults there are, and what they mean, is in openapi.json.
+// What is known of requests and faults, as values and texts. These functions know
+// nothing of the page. What faults there are, and what they mean, is in
+// openapi.json.
 
 const maxText = 4000; // bytes of a body that the journal keeps
 const rounding = 1; // milliseconds by which the journal may put an end too late
@@ -11,21 +12,21 @@ const delays = { delay: "Wait", "answer-delay": "Answer after" };
 
 let description; // openapi.json
 
-// describe takes openapi.json, on which the functions about faults depend.
+// describe takes openapi.json, which the other functions need.
 export function describe(openAPI) {
-  return (description = openAPI);
+  description = openAPI;
 }
 
-// What is known of requests.
+// What is known of a request.
 
-// isWaiting reports whether a request has not ended yet. The ended of a request that is
-// not in the journal any more, so that its outcome is not known, is 0 on this page.
+// isWaiting reports whether a request has not ended yet. The ended of a request of
+// which nobody knows what has become is 0, on this page.
 export function isWaiting({ ended }) {
   return ended === undefined;
 }
 
-// extentOf says how much of the body that has these headers a text is, if it may be
-// longer.
+// extentOf says how much of the body that has these headers a text is, if the body
+// may be longer.
 export function extentOf(text = "", headers = {}) {
   const size = new TextEncoder().encode(text).length;
   const isOpen = size >= maxText || (size === 0 && "Transfer-Encoding" in headers);
@@ -74,8 +75,8 @@ export function colourOf(request) {
   return isOfClient || !isFailure(request.fault) ? "warn" : "bad";
 }
 
-// errorOf returns what was wrong with a request that got an answer: the message of an
-// error that no fault asked for.
+// errorOf returns what was wrong with a request that got an answer: the message of
+// an error that no fault asked for.
 export function errorOf(request) {
   const { status, error, fault } = request;
   return status >= 400 && fault?.code !== String(status) && !hasLeft(request) ? error : undefined;
@@ -93,23 +94,43 @@ export function explain(request) {
   return method !== "HEAD" && isFailure(fault) && meaningOf(fault);
 }
 
+// faultTextOf returns the fault of a request as the request or the standing fault has
+// asked for it, unless its outcome says the same.
+export function faultTextOf(request) {
+  const { fault } = request;
+  if (!isFailure(fault)) {
+    return "";
+  }
+  const query = queryOf(fault).replaceAll("&", ", ");
+  const code = query.replace(/^code=/, "");
+  if (isPreferred(request)) {
+    return `Prefer: ${query}`;
+  }
+  return outcomeOf(request).toLowerCase().split(", ").includes(code) ? "" : code;
+}
+
 // timeOf returns a time of day, in the time zone of the browser, to the millisecond.
 export function timeOf(time) {
   const date = new Date(time);
   return `${date.toTimeString().slice(0, 8)}.${String(date.getMilliseconds()).padStart(3, "0")}`;
 }
 
-// durationOf returns the time that a request took, or waits so far.
+// durationOf returns the time that a request took, or has waited so far.
 export function durationOf({ seconds, ended }) {
-  if (seconds < 1 && ended > 0) {
-    return `${Math.round(seconds * 1000)} ms`;
+  if (ended === 0) {
+    return "";
   }
-  return ended === 0 ? "" : `${seconds.toFixed(ended > 0 ? 2 : 1)} s`;
+  if (ended === undefined) {
+    return `${seconds.toFixed(1)} s`;
+  }
+  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(2)} s`;
 }
 
+// What is known of a request beside others.
+
 // lineOf returns a text that is the same for equal requests of a client in a period.
-// There is none for a request whose body is not known whole, or has bytes that are no
-// text, which are U+FFFD in the journal.
+// There is none for a request whose body is not known whole, or has bytes that are
+// no text, which are U+FFFD in the journal.
 export function lineOf({ period, method, url, headers, body, client, error }) {
   const address = client.replace(/:\d+$/, "");
   const sender = ["User-Agent", "Authorization", "Origin", "Content-Type"].map((name) => headers[name]);
@@ -118,20 +139,12 @@ export function lineOf({ period, method, url, headers, body, client, error }) {
   return isWhole && !line.includes("\uFFFD") ? line : undefined;
 }
 
-// compare returns the facts of rows with equal requests, which are in the order of arrival:
-// what is so of each beside those before it. It names an earlier one: the last that had
-// ended when it came, if that had failed. On the same connection, that is certain. Of equal
-// requests that come at about the same time on several, nobody knows which is a repetition.
-// - isFinal: whether it and those before it have ended, so that its facts change no more,
-//   also if those are too old to be kept
-// - known: when the client may have known of the end, in milliseconds, at the earliest
-// - isLater: whether it was certainly sent after the earlier request
-// - pause: the seconds since the end of the earlier request, rounded down, so that it is
-//   less than a Retry-After that had not passed
-// - pet: the last that it or, from one to the next, an earlier one has added
-// - same: the pet that was added before its own
-// - patience: the last Retry-After that these have got
-// - early: the Retry-After that had not passed
+// compare returns what is so of each of equal requests, which are in the order of
+// arrival, beside those before it. It names an earlier one: the last that had ended
+// when it came, if that had failed. On the same connection, that is certain. Of equal
+// requests that come at about the same time on several, nobody knows which is a
+// repetition. The facts of each so far are given, as those that are final stay when
+// older requests are not kept any more.
 export function compare(equals) {
   const all = [];
   for (const { request, facts } of equals) {
@@ -147,19 +160,19 @@ export function compare(equals) {
     const isLater = earlier && (earlier.client === client || start - earlier.start >= together);
     all.push({
       arrived,
-      isFinal: !isWaiting(request) && (all.at(-1)?.isFinal ?? true),
       client,
       start,
       end,
-      known: end - (hasLeft(request) ? lateness : rounding),
+      known: end - (hasLeft(request) ? lateness : rounding), // to the client, at the earliest
       hasFailed: hasFailed(request),
+      isFinal: !isWaiting(request) && (all.at(-1)?.isFinal ?? true), // as all before it have ended
       earlier: earlier?.arrived,
-      isLater,
-      pause: Math.max(0, Math.floor((start - earlier?.end) / 10) / 100),
-      pet: pet ?? earlier?.pet,
-      same: pet && earlier?.pet,
-      patience: patienceOf(request, end) ?? earlier?.patience,
-      early: isLater && start + rounding < earlier.patience?.end ? earlier.patience.text : undefined,
+      isLater, // certainly, and not only perhaps
+      pause: Math.max(0, Math.floor((start - earlier?.end) / 10) / 100), // less than a Retry-After that had not passed
+      pet: pet ?? earlier?.pet, // the last that these have added
+      same: pet && earlier?.pet, // that was added before its own
+      patience: patienceOf(request, end) ?? earlier?.patience, // the last Retry-After that these have got
+      early: isLater && start + rounding < earlier.patience?.end ? earlier.patience.text : undefined, // had not passed
     });
   }
   return all;
@@ -172,18 +185,18 @@ function patienceOf({ status, answerHeaders }, sentAt) {
   return text && { text, end: /^\d+$/.test(text) ? sentAt + text * 1000 : Date.parse(text) };
 }
 
-// pauseOf says when a request came, as compared with the earlier one.
-export function pauseOf({ isLater, pause }) {
-  if (!isLater) {
-    return "at about the same time";
-  }
-  return pause > 0 ? `${pause.toFixed(2)} s after its end` : "at once";
-}
-
 // verdictOf says which pet a request has added, and whether it was there.
 export function verdictOf({ pet }, { same, isLater }) {
   const what = same && `${isLater ? "" : "perhaps "}the same as pet ${same}`;
   return pet && [`adds pet ${pet}`, what].filter(Boolean).join(", ");
+}
+
+// repetitionOf says when a request came, as compared with the earlier one, if there is
+// one, whose number is the first word.
+export function repetitionOf({ earlier, isLater, pause, early }) {
+  const pauseText = pause > 0 ? `${pause.toFixed(2)} s after its end` : "at once";
+  const patience = early ? `. Retry-After ${early} had not passed` : "";
+  return earlier && `${earlier}, ${isLater ? pauseText : "at about the same time"}${patience}`;
 }
 
 // What is known of faults.
@@ -198,13 +211,15 @@ function waitsOf(fault = {}) {
   return Object.keys(delays).filter((name) => fault[name] > 0);
 }
 
-// isFailure reports whether a fault does anything. The code ok and a delay of 0 do not.
+// isFailure reports whether a fault does anything. The code ok and a delay of 0 do
+// not.
 export function isFailure(fault = {}) {
   const { code = "ok" } = fault;
   return code !== "ok" || waitsOf(fault).length > 0;
 }
 
-// entryOf returns what openapi.json says of a single code, which is a word or a status.
+// entryOf returns what openapi.json says of a single code, which is a word or a
+// status.
 function entryOf(code) {
   const { oneOf } = description.components.schemas.FaultCode;
   return oneOf.find((one) => one.enum?.includes(code) ?? new RegExp(one.pattern).test(code));
@@ -235,30 +250,39 @@ export function queryOf({ matched, applied, ...parameters }) {
   return decodeURIComponent(new URLSearchParams(parameters));
 }
 
-// comingOf returns the fault that the next request gets from a standing fault, the first
-// failure to come, and a range, which says how many get the next, and what follows. It
-// returns {} if the fault is used up.
+// comingOf says what the next requests get from a standing fault: the first failure
+// that is to come, whether the next request gets it, and which requests get what,
+// such as "for the next request, then as usual". There is no failure if the fault is
+// used up, or does nothing.
 export function comingOf({ matched, applied, code = "ok", skip = 0, times = Infinity, operation = "", ...others }) {
-  const isList = code.includes(","); // which has one request for each code
-  const count = isList ? 1 : times > Number.MAX_SAFE_INTEGER ? Infinity : times - applied;
-  const faults = (isList ? code.split(",").slice(applied) : [code]).map((one) => ({ ...others, code: one }));
-  const [next, ...later] = faults;
-  if (!next || count <= 0) {
-    return {};
+  const codes = code.split(",");
+  const isList = codes.length > 1; // which has one request for each code
+  const left = times > Number.MAX_SAFE_INTEGER ? Infinity : times - applied;
+  const usual = { fault: {}, count: Infinity };
+  const steps = [
+    { ...usual, count: skip - matched },
+    ...codes.slice(isList ? applied : 0).map((one) => ({ fault: { ...others, code: one }, count: isList ? 1 : left })),
+    usual,
+  ];
+  const runs = []; // of steps that do the same
+  for (const { fault, count } of steps.filter((step) => step.count > 0)) {
+    const label = labelOf(fault);
+    if (runs.at(-1)?.label !== label) {
+      runs.push({ label, fault, count: 0 });
+    }
+    runs.at(-1).count += count;
   }
-  const failure = faults.find(isFailure);
-  const rangeOf = (number) => {
-    const noun = `${operation} request`.trim();
-    const many = number === 1 ? noun : counted(number, noun);
-    return number === Infinity ? `for every ${noun}` : `for the next ${many}`;
-  };
-  const labels = count === Infinity ? [] : [...later.slice(0, later.findLastIndex(isFailure) + 1), {}].map(labelOf);
-  const range = [rangeOf(count), ...labels].join(", then ");
-  const before = skip - matched;
-  if (before > 0) {
-    return { next: {}, failure, range: `${rangeOf(before)}, then ${labelOf(next)} ${range}` };
-  }
-  return { next, failure, range };
+  runs.length = runs.findIndex(({ count }) => count === Infinity) + 1;
+  const failure = runs.map(({ fault }) => fault).find(isFailure);
+  const isNext = failure === runs[0].fault;
+  const noun = `${operation} request`.trim();
+  const texts = runs.map(({ label, fault, count }, index) => {
+    const many = count === 1 ? noun : counted(count, noun);
+    const range = count === Infinity ? `for every ${noun}` : `for the next ${many}`;
+    const isShort = index > 0 && (count === 1 || (count === Infinity && !isFailure(fault)));
+    return [index === 0 && isNext ? "" : label, isShort ? "" : range].filter(Boolean).join(" ");
+  });
+  return { failure, isNext, range: texts.join(", then ") };
 }
 
 // Texts.
@@ -271,7 +295,8 @@ export function capitalized(text) {
   return text[0].toUpperCase() + text.slice(1);
 }
 
-// reveal shows what nobody sees, or what turns a text around, as numbers, but for emoji.
+// reveal shows what nobody sees, or what turns a text around, as numbers, but for
+// emoji.
 export function reveal(text) {
   const unseen = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--[\n\u200D\uFE0F]]/gv;
   return text.replace(unseen, (char) => `⟨U+${char.codePointAt(0).toString(16).padStart(4, "0")}⟩`);
