@@ -152,6 +152,9 @@ func TestTables(t *testing.T) {
 		}
 		for _, p := range op.Parameters {
 			row(table, "`"+p.Name+"`", d.values(p.Schema), p.Description)
+			if p.Schema.Type == "number" && p.Schema.Title == "" {
+				t.Errorf("%s: got no title, want the label of a button that makes requests wait", p.Name)
+			}
 		}
 	}
 	members("faults", "", "Fault")

@@ -7,9 +7,6 @@ const rounding = 1; // milliseconds by which the journal may put an end too late
 const lateness = 20; // the same, if petstore had to notice that the client left
 const together = 10; // milliseconds between requests that may have been sent at once
 
-// The parameters that make requests wait, as the buttons say it.
-const delays = { delay: "Wait", "answer-delay": "Answer after" };
-
 let description; // openapi.json
 
 // describe takes openapi.json, which the other functions need.
@@ -201,14 +198,17 @@ export function repetitionOf({ earlier, isLater, pause, early }) {
 
 // What is known of faults.
 
-// isPreferred reports whether a request has asked for its fault itself.
-export function isPreferred({ headers }) {
-  return /(^|[,;])[ \t]*(code|delay|answer-delay)[ \t]*=/i.test(headers.Prefer ?? "");
+// waitsOf returns the parameters of a fault that make requests wait: those that are
+// numbers of seconds.
+function waitsOf(fault = {}) {
+  const { parameters } = description.paths["/__admin/fault"].put;
+  return parameters.filter(({ name, schema }) => schema.type === "number" && fault[name] > 0);
 }
 
-// waitsOf returns the parameters of a fault that make requests wait.
-function waitsOf(fault = {}) {
-  return Object.keys(delays).filter((name) => fault[name] > 0);
+// isPreferred reports whether a request has asked for its fault itself.
+export function isPreferred({ headers, fault = {} }) {
+  const asked = (headers.Prefer ?? "").split(/[,;]/).map((one) => one.split("=")[0].trim().toLowerCase());
+  return asked.some((name) => name in fault);
 }
 
 // isFailure reports whether a fault does anything. The code ok and a delay of 0 do
@@ -227,10 +227,8 @@ function entryOf(code) {
 
 // meaningOf says what a fault with a single code does.
 export function meaningOf(fault) {
-  const { parameters } = description.paths["/__admin/fault"].put;
-  const waits = waitsOf(fault).map((name) => {
-    const parameter = parameters.find((one) => one.name === name);
-    return parameter.description.replace("this number of seconds", `${fault[name]} s`);
+  const waits = waitsOf(fault).map(({ name, description }) => {
+    return description.replace("this number of seconds", `${fault[name]} s`);
   });
   const { code = "ok" } = fault;
   const meaning = code !== "ok" && entryOf(code).description;
@@ -239,7 +237,7 @@ export function meaningOf(fault) {
 
 // labelOf returns the name of a fault with a single code, as on its button.
 export function labelOf(fault) {
-  const waits = waitsOf(fault).map((name) => `${delays[name]} ${fault[name]} s`);
+  const waits = waitsOf(fault).map(({ name, schema }) => `${schema.title} ${fault[name]} s`);
   const { code = "ok" } = fault;
   const label = entryOf(code).enum ? entryOf(code).title : code;
   return [...waits, code !== "ok" && label].filter(Boolean).join(", ") || "as usual";

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -215,6 +216,7 @@ func testFaults(p *page) {
 // The sign says what the next request gets, and the query that set it. It is red if
 // that is a failure.
 func testSign(p *page) {
+	tested := url.Values{} // the parameters
 	for _, tt := range []struct {
 		fault, requests string
 		class, want     string // how the headline and the sentence begin
@@ -237,8 +239,11 @@ func testSign(p *page) {
 		{"code=ok&delay=0", "", "calm", usual},
 		{"answer-delay=0.2", "", "active", "Answer after 0.2 s for every request. Before the answer, and after the operation, " +
 			"if it is performed, a request waits for up to 0.2 s."},
+		{"code=503&error-code=x", "", "active", "503 for every request. Instead"},
 		{"code=503&delay=0.1&retry-after=7", "", "active", "Wait 0.1 s, 503 for every request. Before the operation"},
 	} {
+		query, _ := url.ParseQuery(tt.fault)
+		maps.Copy(tested, query)
 		p.send("PUT /__admin/fault?"+tt.fault, "")
 		for _, method := range strings.Fields(tt.requests) {
 			p.send(method+" /v1/pets", "")
@@ -249,6 +254,15 @@ func testSign(p *page) {
 		p.equal("getComputedStyle(sign).backgroundColor === 'rgb(179, 38, 30)'", tt.class == "active")
 		p.equal("document.title !== 'Petstore'", tt.class != "calm")
 		p.equal("shown(query)", map[bool]string{true: tt.fault}[tt.class != "calm"])
+	}
+
+	described := p.eval(`
+		const {paths} = await (await fetch("/openapi.json")).json();
+		return paths["/__admin/fault"].put.parameters.map(({name}) => name);`).([]any)
+	for _, name := range described {
+		if !tested.Has(name.(string)) {
+			p.Errorf("got no row with %s, want one, as it may decide which requests get the fault", name)
+		}
 	}
 
 	// What is selected stays so, as it is to be copied.
