@@ -411,7 +411,7 @@ function isOfPage({ Origin: origin }) {
 // showDetail shows what was sent, beside what was answered.
 function showDetail(row) {
   const { request, facts } = row;
-  const { method, url, headers, body, status, answer, answerHeaders, client, ignored = [] } = request;
+  const { method, url, headers, body, status, answer, answerHeaders, client } = request;
   const hasBody = method !== "HEAD";
   const fate = status === 0 ? "not sent" : mishapOf(request);
   const answerTitle = ["Answer", fate, hasBody && extentOf(answer, answerHeaders)];
@@ -425,7 +425,6 @@ function showDetail(row) {
   row.querySelector(".detail")?.remove();
   row.append(make("div", { className: "detail" },
     make("p", {}, explain(request), " ", make("span", { className: "quiet" }, `From ${client}.`)),
-    ignored.length > 0 && make("p", {}, reveal(`Ignored: ${ignored.join(", ")}`)),
     earlier?.isConnected && make("p", {}, link),
     makePart(["Sent", extentOf(body, headers)], `${method} ${url}`, headers, body),
     (answer || status > 0) && makePart(answerTitle, status || "", answerHeaders, hasBody && answer)));
@@ -472,10 +471,11 @@ function filter() {
   setText(page.last, dividerOf(above, { run: rows, request: meta }));
   const shown = all.filter((row) => !row.hidden).length;
   const waiting = all.filter(({ request }) => isWaiting(request)).length;
+  const found = shown < all.length ? `${shown} of ` : "";
   const which = all.length - waiting < maxRequests ? "" : "the last "; // as older ones are gone
-  const number = `${shown < all.length ? `${shown} of ` : ""}${which}${counted(all.length, "request")}`;
-  setText(page.count, all.length > 0 ? number + (waiting > 0 ? `, ${waiting.toLocaleString("en")} waiting` : "") : "Requests");
-  unheard.found &&= `${shown} found`;
+  const rest = waiting > 0 ? `, ${waiting.toLocaleString("en")} waiting` : "";
+  const counts = found + which + counted(all.length, "request") + rest;
+  setText(page.count, all.length > 0 ? counts : "Requests");
   page.noneFound.hidden = all.length === 0 || shown > 0;
   follow();
 }
@@ -490,8 +490,8 @@ function dividerOf(above = {}, below) {
 
 // changeFilter keeps what is read in sight when the filter is gone.
 function changeFilter() {
-  unheard.found = "until they are counted";
   filter();
+  unheard.found = page.count.textContent;
   if (!page.filter.value) {
     page.rows.querySelector("[open]:not([hidden])")?.scrollIntoView({ block: "nearest" });
   }

@@ -734,7 +734,7 @@ func testFilter(p *page) {
 		p.equal("shown(count)", map[bool]string{true: "1 of 4 requests", false: "0 of 4 requests"}[tt.want != ""])
 		p.see("#noneFound", map[bool]string{true: "", false: "No request matches."}[tt.want != ""])
 	}
-	p.see("#heard", "1 found")
+	p.see("#heard", "1 of 4 requests")
 	p.fill("filter", p.eval("return $('summary').children[1].textContent").(string)) // the time
 	p.see("#count", "0 of 4 requests")
 	p.fill("filter", "rst")
