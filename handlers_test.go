@@ -2943,7 +2943,7 @@ func TestCheckFails(t *testing.T) {
 		"misplaced": "without a fault, the client gets 404 for POST /v1/v1/pets: no such path: /v1/v1/pets; .*",
 		"silent": "without a fault, the client sends no request to http://127\\.0\\.0\\.1:\\d+/v1: " +
 			`does it read PETSTORE_URL\? \(go test needs -count=1\)`,
-		"busy":     "without a fault, the client sends too many requests for the journal",
+		"busy":     "without a fault, the client sends 1000 requests or more, which is too many for a check",
 		"changing": "without a fault, the client does not do the same twice: exit code 0, 1 createPet, and then exit code 0, 2 createPet",
 		"flaky":    "without a fault, the client does not do the same twice: exit code 0, 1 createPet, and then exit code 5",
 		"reads":    "without a fault, the client sends no request for getPet",

@@ -225,8 +225,8 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&opts.seed, "seed", "", "start with the pets in `file`, a JSON array")
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
 		"for example because the test that started it has ended")
-	flags.BoolVar(&opts.log, "log", false, "log the address of the page, the recorded requests,\n"+
-		"and those under /__admin except GET, HEAD and OPTIONS")
+	flags.BoolVar(&opts.log, "log", false, "log the recorded requests, those under /__admin except GET,\n"+
+		"HEAD and OPTIONS and, without -check, the address of the page")
 	flags.BoolVar(&opts.version, "version", false, "print the versions of the API and of this build, and exit")
 	flags.BoolVar(&opts.check, "check", false, "run a client without a fault and then with each fault, and print what it\n"+
 		"does wrong; the client finds the base URL in PETSTORE_URL and the key\n"+
@@ -745,7 +745,7 @@ func (r *clientRun) chooseOperation(given string) (string, error) {
 	case len(r.requests) == 0:
 		return "", fmt.Errorf("sends no request to %s: does it read PETSTORE_URL? (go test needs -count=1)", r.base)
 	case len(r.requests) >= maxEnded:
-		return "", errors.New("sends too many requests for the journal")
+		return "", fmt.Errorf("sends %d requests or more, which is too many for a check", maxEnded)
 	case given == "" && r.pets() > 0:
 		operation = "createPet"
 	case given == "":
@@ -769,7 +769,7 @@ func isRefused(e *entry) bool {
 	return e.Fault == nil && slices.Contains([]int{400, 401, 413, 415}, e.Status) && e.Error != bodyCutShort
 }
 
-// isEqual reports whether two requests are the same.
+// isEqual reports whether two requests are the same, as far as the journal has them.
 func isEqual(a, b *entry) bool {
 	return a.Method == b.Method && a.URL == b.URL && a.Body == b.Body
 }
