@@ -2378,6 +2378,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-addr", inUse, "-check", "true"}, "", 2, "address already in use; -addr 127.0.0.1:0 takes any free port"},
 		{[]string{"-check", "no-such-command"}, "", 2, `exec: "no-such-command": executable file not found`},
 		{[]string{"-check", "sh client.sh"}, "", 2, "in $PATH; arguments are separate words, as in -check sh client.sh"},
+		{[]string{"-check", "sh ./client.sh"}, "", 2, "no such file or directory; arguments are separate words"},
 
 		{[]string{"-log"}, "k k", 1, "PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters"},
 		{[]string{"-log"}, strings.Repeat("k", 4097), 1, "PETSTORE_API_KEY"},
@@ -3141,6 +3142,7 @@ func TestFindings(t *testing.T) {
 		"repeats meanwhile":   {0, 1, []*entry{struck(2, 0, "stall", ""), made(1, 0, 201)}, ""}, // a hedge
 		"one of two, unheard": {0, 2, []*entry{struck(2, 0, "stall", ""), made(1, 0, 201)}, "exits with 0 with 1 of 2 usable answers"},
 		"polls":               {0, 3, []*entry{struck(0, 0, "lost", ""), made(1, 0, 200), made(2, 0, 200)}, ""},
+		"sends one of two":    {0, 2, []*entry{struck(9, 201, "drip", "")}, ""}, // and reads it
 		"an equal one succeeds": {0, 2, []*entry{added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)},
 			"exits with 0 with 1 of 2 usable answers"},
 		"another one succeeds": {0, 2, []*entry{struck(0, 0, "lost", ""), another(1, 201)},

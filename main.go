@@ -656,7 +656,7 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 	switch {
 	case ctx.Err() != nil:
 		return nil, errInterrupted
-	case errors.Is(err, exec.ErrNotFound) && strings.Contains(c.opts.command[0], " "):
+	case cmd.ProcessState == nil && strings.Contains(c.opts.command[0], " "):
 		return nil, fmt.Errorf("%w; arguments are separate words, as in -check sh client.sh", err)
 	case cmd.ProcessState == nil:
 		return nil, err
@@ -825,6 +825,7 @@ func (r *clientRun) rules(usual *clientRun, struck *entry) []rule {
 	sent, usuallySent := r.of(struck.Operation), len(usual.of(struck.Operation))
 	more := len(sent) - usuallySent
 	usable := len(r.sent(func(e *entry) bool { return e.Operation == struck.Operation && isUsable(e) }))
+	wanted := min(len(sent), usuallySent)
 	// After the end of the struck request, the client can read again, or look with another
 	// operation for what became of it. To add a pet is neither.
 	mends := slices.ContainsFunc(r.requests, func(e *entry) bool {
@@ -860,8 +861,8 @@ func (r *clientRun) rules(usual *clientRun, struck *entry) []rule {
 		newRule(took > maxWait, "still waits after %.0f s", maxWait.Seconds()),
 		newRule(pets > usualPets, "adds %d pets instead of %d", pets, usualPets),
 		newRule(succeeds && pets < usualPets, "exits with 0, but has added %d of %d pets", pets, usualPets),
-		newRule(succeeds && pets == usualPets && usable < usuallySent && !mends,
-			"exits with 0 with %d of %d usable answers", usable, usuallySent),
+		newRule(succeeds && pets == usualPets && usable < wanted && !mends,
+			"exits with 0 with %d of %d usable answers", usable, wanted),
 		newRule(fails && isUsable(struck) && took < prompt, "fails, although the answer is right"),
 		newRule(isRefused(refused), "sends a %s that is refused: %d, %s",
 			cmp.Or(refused.Operation, refused.Method+" "+refused.URL), refused.Status, reason),
