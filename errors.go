@@ -281,14 +281,13 @@ func (p faultParameters) String() string {
 	return strings.Join(given, ", ")
 }
 
-// faultParameterNames returns the names of the parameters.
-func faultParameterNames() []string {
-	var names []string
+// faultParameterNames are the names of the parameters.
+var faultParameterNames = func() (names []string) {
 	for _, one := range (faultParameters{}).list() {
 		names = append(names, one.name)
 	}
 	return names
-}
+}()
 
 // chooseFault chooses the fault of the request. A fault in the Prefer header takes
 // precedence; the standing fault then does not count the request.
@@ -332,7 +331,7 @@ func parsePrefer(ctx context.Context, lines []string) (f *fault, ignored []strin
 	if asked != (faultParameters{}) {
 		f = faults[0] // there is no second, as a comma would begin another preference
 	}
-	return f, unknownNames(given.Values, faultParameterNames()), given.err
+	return f, unknownNames(given.Values, faultParameterNames), given.err
 }
 
 // parseFault parses the parameters that Prefer and standing faults share. It returns them,

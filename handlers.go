@@ -113,7 +113,7 @@ func routes() []*route {
 		{pattern: "GET /__admin/pets", operation: "showPets", handle: listPets, parameters: ofList},
 		{pattern: "GET /__admin/fault", operation: "showFault", handle: showFault},
 		{pattern: "PUT /__admin/fault", operation: "setFault", handle: setFault,
-			parameters: slices.Concat(faultParameterNames(), []string{"operation", "skip", "times"})},
+			parameters: slices.Concat(faultParameterNames, []string{"operation", "skip", "times"})},
 		{pattern: "DELETE /__admin/fault", operation: "clearFault", handle: clearFault},
 		{pattern: "GET /__admin/requests", operation: "showJournal", handle: showJournal,
 			parameters: []string{"after", "total", "waiting", "history"}},

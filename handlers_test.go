@@ -267,7 +267,7 @@ func TestDescription(t *testing.T) {
 			equal(t, "the required members of "+name, required, unknownNames(always, nil))
 		}
 	}
-	names := faultParameterNames()
+	names := slices.Clone(faultParameterNames)
 	slices.Sort(names)
 	equal(t, "the parameters of a fault that are shown", names, members(reflect.TypeOf(faultParameters{})))
 }
