@@ -589,12 +589,20 @@ func TestKeyIsNeeded(t *testing.T) {
 // key, so its headers protect it from other pages.
 func TestPageFiles(t *testing.T) {
 	s := start(t)
-	for path, file := range map[string]struct{ name, contentType string }{
+	files := map[string]struct{ name, contentType string }{
 		"/":             {"page/index.html", "text/html; charset=utf-8"},
 		"/page.css":     {"page/page.css", "text/css; charset=utf-8"},
 		"/page.js":      {"page/page.js", "text/javascript; charset=utf-8"},
+		"/facts.js":     {"page/facts.js", "text/javascript; charset=utf-8"},
 		"/openapi.json": {"api/openapi.json", "application/json"},
-	} {
+	}
+	for _, rt := range routes() {
+		path := strings.TrimSuffix(strings.TrimPrefix(rt.pattern, "GET "), "{$}")
+		if rt.header.Get("Content-Security-Policy") != "" {
+			equal(t, "whether there is a file of "+path, files[path].name != "", true)
+		}
+	}
+	for path, file := range files {
 		t.Run(path, func(t *testing.T) {
 			text, err := os.ReadFile(file.name)
 			equal(t, "the error of the file", err, nil)
@@ -1770,7 +1778,7 @@ func TestRecordedRequests(t *testing.T) {
 	s := start(t, manyPets(100)...)
 	s.do(t, "POST /__admin/reset", "", noKey) // with the key, it would remove what was recorded
 	for _, request := range []string{
-		"GET /", "HEAD /", "GET /page.css", "GET /page.js", "GET /openapi.json",
+		"GET /", "HEAD /", "GET /page.css", "GET /page.js", "GET /facts.js", "GET /openapi.json",
 		"GET /healthz", "GET /__admin", "GET /__admin/pets", "PUT /__admin/fault", "GET /%5F_admin/nothing",
 		"GET /v1/__admin", "POST /v1/__admin/reset",
 		"OPTIONS /v1/pets", "OPTIONS /nothing",
