@@ -247,12 +247,10 @@ func start(t *testing.T, pets int, fault string, tries int, timeout time.Duratio
 
 // request is a request in the journal.
 type request struct {
-	Time   time.Time
-	Method string
-	URL    string
-	Body   string
-	Status int // 0 for no answer
-	Fault  json.RawMessage
+	Time              time.Time
+	Method, URL, Body string
+	Status            int // 0 for no answer
+	Fault             json.RawMessage
 }
 
 // check compares whether the client reported an error, how many pets petstore has, and the
