@@ -481,8 +481,9 @@ func (j *journal) end(e *entry, o outcome) {
 	j.changed.Broadcast()
 }
 
-// wait waits until total requests of p have ended, and at most maxWaiting of those that
-// have arrived before the call wait, or p is over. It reports false if ctx is done first.
+// wait waits until total requests of p have ended, and at most maxWaiting requests of p
+// that arrived before the call still wait, or until p is over. It reports false if ctx is
+// done first.
 func (j *journal) wait(ctx context.Context, p *period, total, maxWaiting int64) bool {
 	defer context.AfterFunc(ctx, func() {
 		j.mu.Lock() // or this could come after the check of ctx and before the Wait below
