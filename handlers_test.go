@@ -2794,52 +2794,52 @@ func TestCheck(t *testing.T) {
 		findings      []string // with ? for numbers of seconds
 		summary       string
 	}{
-		{"", "careful", nil, "0 findings in 15 runs with createPet (- is no answer)"},
+		{"", "careful", nil, "0 findings with 15 faults of createPet (- is no answer)"},
 		{"", "naive", []string{
 			"400 repeats the request after a 400", "401 repeats the request 3 times after a 401",
 			"429 " + tooSoon, "503 " + tooSoon, "503-all repeats 3 times in ? s", "late " + twice,
 			"lost " + twice, "truncate " + twice, "stall " + twice, "drip " + twice, "malformed " + twice, "html " + twice,
-		}, "12 findings in 15 runs with createPet (- is no answer)"},
+		}, "12 findings with 15 faults of createPet (- is no answer)"},
 		{"", "swallowing", []string{
 			"400 " + none, "401 " + none, "429 " + none, "503 " + none, "503-all " + none, "late " + unread,
 			"hangup " + none, "rst " + none, "lost " + unread, "truncate " + unread, "stall " + unread, "drip " + unread,
 			"malformed " + unread, "html " + unread,
-		}, "14 findings in 15 runs with createPet (- is no answer)"},
+		}, "14 findings with 15 faults of createPet (- is no answer)"},
 
 		{"-only newer,malformed", "strict", []string{"newer fails, although the answer is right"},
-			"1 finding in 2 runs with createPet (- is no answer)"},
-		{"-only 400,503,lost", "three", nil, "0 findings in 3 runs with createPet (- is no answer)"},
-		{"-only 400", "looking", nil, "0 findings in 1 run with createPet (- is no answer)"},
+			"1 finding with 2 faults of createPet (- is no answer)"},
+		{"-only 400,503,lost", "three", nil, "0 findings with 3 faults of createPet (- is no answer)"},
+		{"-only 400", "looking", nil, "0 findings with 1 fault of createPet (- is no answer)"},
 		{"-only lost", "parallel", []string{"lost adds 4 pets instead of 3"},
-			"1 finding in 1 run with createPet (- is no answer)"},
-		{"-only lost", "leaving", []string{"lost " + twice}, "1 finding in 1 run with createPet (- is no answer)"},
-		{"-only lost", "flooding", []string{"lost " + twice}, "1 finding in 1 run with createPet (- is no answer)"},
+			"1 finding with 1 fault of createPet (- is no answer)"},
+		{"-only lost", "leaving", []string{"lost " + twice}, "1 finding with 1 fault of createPet (- is no answer)"},
+		{"-only lost", "flooding", []string{"lost " + twice}, "1 finding with 1 fault of createPet (- is no answer)"},
 		{"-only 400,401,429,503-all,late", "renaming", []string{"401 repeats the request 3 times after a 401",
 			"429 " + tooSoon, "503-all repeats 3 times in ? s", "late " + twice},
-			"4 findings in 5 runs with createPet (- is no answer)"},
+			"4 findings with 5 faults of createPet (- is no answer)"},
 		{"-only 429", "emptied", []string{"429 sends a createPet that is refused: 400, the body is empty; " + tooSoon},
-			"2 findings in 1 run with createPet (- is no answer)"},
-		{"-only lost", "clearing", []string{"lost " + twice}, "1 finding in 1 run with createPet (- is no answer)"},
-		{"-only late", "babbling", nil, "0 findings in 1 run with createPet (- is no answer)"},
+			"2 findings with 1 fault of createPet (- is no answer)"},
+		{"-only lost", "clearing", []string{"lost " + twice}, "1 finding with 1 fault of createPet (- is no answer)"},
+		{"-only late", "babbling", nil, "0 findings with 1 fault of createPet (- is no answer)"},
 
 		// The operation.
-		{"-only 503,lost,malformed", "reads", nil, "0 findings in 3 runs with listPets (- is no answer)" + isEmpty},
-		{"-only html -seed SEED", "getter", nil, "0 findings in 1 run with listPets (- is no answer)\n" +
+		{"-only 503,lost,malformed", "reads", nil, "0 findings with 3 faults of listPets (- is no answer)" + isEmpty},
+		{"-only html -seed SEED", "getter", nil, "0 findings with 1 fault of listPets (- is no answer)\n" +
 			"getPet was not tested: -operation getPet"},
-		{"-only html", "lister", nil, "0 findings in 1 run with createPet (- is no answer)\n" +
+		{"-only html", "lister", nil, "0 findings with 1 fault of createPet (- is no answer)\n" +
 			"listPets was not tested: -operation listPets"},
-		{"-only html -operation listPets", "lister", []string{"html " + unread}, "1 finding in 1 run with listPets (- is no answer)\n" +
+		{"-only html -operation listPets", "lister", []string{"html " + unread}, "1 finding with 1 fault of listPets (- is no answer)\n" +
 			"createPet was not tested: -operation createPet" + isEmpty},
-		{"-only html -operation getPet -seed SEED", "getter", nil, "0 findings in 1 run with getPet (- is no answer)\n" +
+		{"-only html -operation getPet -seed SEED", "getter", nil, "0 findings with 1 fault of getPet (- is no answer)\n" +
 			"listPets was not tested: -operation listPets"},
-		{"-only lost -seed SEED", "naive", []string{"lost " + twice}, "1 finding in 1 run with createPet (- is no answer)"},
+		{"-only lost -seed SEED", "naive", []string{"lost " + twice}, "1 finding with 1 fault of createPet (- is no answer)"},
 
 		// What is accepted. Flags that are given twice add up.
 		{"-only html,lost -only newer -accept lost,newer -accept stall", "naive",
 			[]string{"lost " + twice + "; accepted", "html " + twice},
-			"1 finding in 3 runs with createPet (- is no answer)\naccepted, but not found: newer"},
+			"1 finding with 3 faults of createPet (- is no answer)\naccepted, but not found: newer"},
 		{"-only lost -accept lost", "naive", []string{"lost " + twice + "; accepted"},
-			"0 findings in 1 run with createPet (- is no answer)"},
+			"0 findings with 1 fault of createPet (- is no answer)"},
 	} {
 		t.Run(tt.flags+" "+tt.client, func(t *testing.T) {
 			t.Parallel()
@@ -2912,7 +2912,7 @@ newer         0     \d\.\d     1  201
 400, 503-all: Instead of the operation, an error with this status is sent\. .*
 lost: After the operation, the connection is closed without an answer\. Does the client add a pet twice\?
 
-3 findings in 4 runs with createPet \(- is no answer\)
+3 findings with 4 faults of createPet \(- is no answer\)
 what a finding means, .*
 $`)
 

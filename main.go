@@ -490,8 +490,8 @@ func check(ctx context.Context, opts options, getenv func(string) string, stdout
 		printRow(out, v)
 	}
 	printMeanings(out, verdicts)
-	fmt.Fprintf(out, "\n%s in %s with %s (- is no answer)\n",
-		quantity(count, "finding"), quantity(len(verdicts), "run"), operation)
+	fmt.Fprintf(out, "\n%s with %s of %s (- is no answer)\n",
+		quantity(count, "finding"), quantity(len(verdicts), "fault"), operation)
 	printAdvice(out, operation, usual, verdicts)
 	if err := out.Flush(); err != nil {
 		return 0, err

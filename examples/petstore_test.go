@@ -185,14 +185,14 @@ func TestObeysRetryAfter(t *testing.T) {
 func TestListsAllPages(t *testing.T) {
 	p, c := start(t, 45, "code=ok,truncate,stall,ok,hangup&operation=listPets", 5, 2*time.Second)
 	pets, err := c.listPets()
+	p.check(err, "success, stored pets: 45, statuses: [200 200 200 200 0 200]")
 	ids := map[int64]bool{}
 	for _, pet := range pets {
 		ids[pet.ID] = true
 	}
-	if err == nil && (len(pets) != 45 || len(ids) != 45) {
+	if len(pets) != 45 || len(ids) != 45 {
 		t.Errorf("listPets returned %d pets with %d different IDs, want 45", len(pets), len(ids))
 	}
-	p.check(err, "success, stored pets: 45, statuses: [200 200 200 200 0 200]")
 }
 
 // key is the key of this run, which any other petstore refuses.
