@@ -179,7 +179,8 @@ export function compare(equals) {
 // milliseconds, which is NaN if it is not valid.
 function patienceOf({ status, answerHeaders }, sentAt) {
   const text = status > 0 ? answerHeaders?.["Retry-After"] : undefined;
-  return text && { text, end: /^\d+$/.test(text) ? sentAt + text * 1000 : Date.parse(text) };
+  const isNumber = /^\d+$/.test(text);
+  return text && { text: isNumber ? `${text} s` : text, end: isNumber ? sentAt + text * 1000 : Date.parse(text) };
 }
 
 // verdictOf says which pet a request has added, and whether it was there.

@@ -120,6 +120,7 @@ function read() {
     .catch(showTrouble)
     .catch(console.error)
     .then((isAll) => {
+      keepFocus();
       readAloud();
       clearTimeout(timer);
       timer = setTimeout(read, isAll === false ? 0 : interval);
@@ -150,7 +151,7 @@ async function readNews() {
   if (isNewPeriod) {
     emptyPets();
     if (meta.period > 0) {
-      unheard.period = "Reset or cleared";
+      unheard.set("period", "Reset or cleared");
     }
   }
   pets.isStale ||= [...undrawn, ...waitingRows()].some(({ request }) => request.pet || !request.ended);
@@ -173,7 +174,7 @@ function beginAnew() {
   waitingRows().forEach(lose);
   rows = new Map();
   meta = { ended: 0, period: 0 };
-  unheard.period = "Petstore was started again";
+  unheard.set("period", "Petstore was started again");
 }
 
 // takeRequests notes what a journal says. That a request goes on waiting is not new.
@@ -399,7 +400,7 @@ function drawRow(row) {
     showDetail(row);
   }
   if (hasFailed(request) || repetition) {
-    unheardRows.set(row, [`Request ${arrived}: ${outcomeOf(request)}`, verdict, repetition].filter(Boolean).join(", "));
+    unheard.set(row, [`Request ${arrived}: ${outcomeOf(request)}`, verdict, repetition].filter(Boolean).join(", "));
   }
 }
 
@@ -461,7 +462,7 @@ function filter() {
   let above; // the last row that is shown
   for (const row of all) {
     const { request, facts, text } = row;
-    const isFound = (isAny || hasFailed(request) || facts.same) && words.every((word) => text?.includes(word));
+    const isFound = (isAny || hasFailed(request) || facts.same || facts.early) && words.every((word) => text?.includes(word));
     row.hidden = !isFound;
     if (isFound) {
       row.dataset.divider = dividerOf(above, row);
@@ -491,7 +492,7 @@ function dividerOf(above = {}, below) {
 // changeFilter keeps what is read in sight when the filter is gone.
 function changeFilter() {
   filter();
-  unheard.found = page.count.textContent;
+  unheard.set("found", page.count.textContent);
   if (!page.filter.value) {
     page.rows.querySelector("[open]:not([hidden])")?.scrollIntoView({ block: "nearest" });
   }
@@ -554,8 +555,8 @@ function showTrouble(problem) {
 function showSign(className, before, headline, sentence, query) {
   const kindOf = (text) => text.replace(/\S+ requests? held/, "held");
   const isNew = page.headline.textContent !== headline || page.query.textContent !== query;
-  if (unheard.sign || isNew || kindOf(page.before.textContent) !== kindOf(before)) {
-    unheard.sign = `${before}${headline} ${sentence}`;
+  if (unheard.has("sign") || isNew || kindOf(page.before.textContent) !== kindOf(before)) {
+    unheard.set("sign", `${before}${headline} ${sentence}`);
   }
   page.sign.className = className;
   setText(page.before, before);
@@ -567,26 +568,25 @@ function showSign(className, before, headline, sentence, query) {
 
 // What is read aloud, to those who do not see it.
 
-let unheard = {}; // the last text of each kind that is to be read aloud
-const unheardRows = new Map(); // what is to be said of requests, by their row
+const unheard = new Map(); // texts by their row or, if they are of no request, their kind
 let heardAt = 0; // when some were read last
 
-// readAloud says what is new, but not all the time. Pets that are there twice come
-// first. What was there when the page was opened is not new.
+// readAloud says what is new, in the order in which it has come, but not all the time.
+// Of many requests, it prefers those that add a pet twice. What was there when the
+// page was opened is not new.
 function readAloud() {
-  if (heardAt === 0) {
-    unheardRows.clear();
+  if (unheard.size === 0 || Date.now() - heardAt < quietTime) {
+    return;
   }
-  const said = [...unheardRows].sort(([a], [b]) => Boolean(b.facts.same) - Boolean(a.facts.same));
-  const others = said.length - maxHeard;
-  const texts = [...said.slice(0, maxHeard).map(([, text]) => text), others > 0 && `and ${counted(others, "other")}`];
-  const all = [...texts, ...Object.values(unheard)].filter(Boolean);
-  if (all.length > 0 && Date.now() - heardAt > quietTime) {
-    page.heard.replaceChildren(...all.map((text) => make("p", {}, excerpt(text))));
-    heardAt = Date.now();
-    unheard = {};
-    unheardRows.clear();
-  }
+  const all = [...unheard.keys()].filter((key) => key.facts);
+  all.sort((a, b) => Boolean(b.facts.same) - Boolean(a.facts.same));
+  const others = all.slice(heardAt === 0 ? 0 : maxHeard);
+  others.forEach((row) => unheard.delete(row));
+  const rest = heardAt > 0 && others.length > 0 && `and ${counted(others.length, "other request")}`;
+  const texts = [...unheard.values(), rest].filter(Boolean);
+  page.heard.replaceChildren(...texts.map((text) => make("p", {}, excerpt(text))));
+  heardAt = Date.now();
+  unheard.clear();
 }
 
 // tell shows a text, if there is one, and has it read aloud.
@@ -594,7 +594,7 @@ function tell(text, place = page.notice) {
   if (text) {
     place.textContent = text;
     place.scrollIntoView({ block: "nearest" });
-    unheard.notice = text;
+    unheard.set("notice", text);
   }
 }
 
@@ -606,21 +606,28 @@ for (const type of ["pointerdown", "keydown"]) {
 // What a person does.
 
 // press marks a button for as long as its action takes, in which it cannot be pressed
-// again, and tells what that returns, or why it was refused. The focus does not stay
-// on what is hidden by then.
+// again, and tells what that returns, or why it was refused.
 async function press(button, action) {
   if (button.ariaBusy === "true") {
     return;
   }
-  const focused = document.activeElement;
   story = "";
   button.ariaBusy = "true";
   tell(await action().catch(({ message }) => message));
   button.ariaBusy = "false";
-  if (!focused.checkVisibility()) {
+}
+
+let focused = page.scope; // what has had the focus last
+
+// keepFocus moves the focus from what is hidden.
+function keepFocus() {
+  const isLost = [focused, document.body].includes(document.activeElement);
+  if (isLost && !focused.checkVisibility()) {
     [page.scope, page.more].find((one) => one.checkVisibility())?.focus({ preventScroll: true });
   }
 }
+
+window.addEventListener("focusin", ({ target }) => (focused = target));
 
 // act changes something, and shows what came of it.
 async function act(method, path) {
@@ -677,11 +684,10 @@ page.field.addEventListener("input", () => page.field.setCustomValidity(""));
 page.end.addEventListener("click", () => press(page.end, () => changeFault("DELETE")));
 
 page.resetAll.addEventListener("click", () => {
-  if (confirm("Reset pets, fault and requests, for all clients?")) {
+  if (confirm("Reset the pets and the fault for all clients, and clear this list?")) {
     press(page.resetAll, async () => {
       await act("POST", "/__admin/reset");
       clear(({ run, request }) => run !== rows || request.period < meta.period);
-      return "Reset";
     });
   }
 });

@@ -28,7 +28,7 @@ const (
 
 	usual = "Requests are answered as usual."
 	empty = "What a lost answer does"
-	early = ". Retry-After 60 had not passed"
+	early = ". Retry-After 60 s had not passed"
 
 	together = 11 * time.Millisecond // after which a request is not at the same time
 )
@@ -339,6 +339,7 @@ func testFacts(p *page) {
 	// A pet that is there twice is always heard.
 	p.anew()
 	p.eval("window.isPaused = true")
+	p.send("POST /__admin/reset", "")
 	for range 5 {
 		p.send("GET /v1/pets/99", "")
 	}
@@ -347,7 +348,8 @@ func testFacts(p *page) {
 	p.send("POST /v1/pets", rex)
 	p.send("GET /v1/pets/99", "")
 	p.eval("window.isPaused = false")
-	p.see("#heard", "Request 7: 201, adds pet 2, the same as pet 1", "#heard", "and 5 others")
+	p.see("#heard", "Request 7: 201, adds pet 2, the same as pet 1", "#heard", "and 5 other requests")
+	p.equal("shown(heard).startsWith('Reset or cleared Request')", true) // in their order
 
 	// Each of these differs from the one before, which fails.
 	p.anew()
@@ -380,6 +382,14 @@ func testFacts(p *page) {
 	p.equal("rows().map((row) => row.includes('same'))", []bool{false, false, true, false})
 	p.see("#heard", ": 200, same as request")
 
+	// Failed only has what succeeds, too, if it came too early.
+	p.send("GET /v1/pets", "", "Prefer: code=503, retry-after=60")
+	time.Sleep(together)
+	p.send("GET /v1/pets", "")
+	p.click("Failed only")
+	p.equal("rows().map((row) => row.split('|')[0])", []string{"503", "503", "200"})
+	p.click("Failed only")
+
 	// When and how the first one ends decides what is known of the second one, which comes
 	// after 0.2 s. On the same connection, it is certainly later. That its client has left may
 	// be noticed 20 milliseconds late.
@@ -402,8 +412,8 @@ func testFacts(p *page) {
 		{"succeeds", `"seconds":0.05,"status":200`, ``, ""},
 		{"leaves", `"seconds":0.215,"status":0,` + left, ``, "1, at once"},
 		{"leaves later", `"seconds":0.225,"status":0,` + left, ``, ""},
-		{"too early", `"seconds":0.05,"status":503,` + late, ``, "1, 0.15 s after its end. Retry-After 1 had not passed"},
-		{"too early, without a pause", `"seconds":0.2,"status":503,` + late, ``, "1, at once. Retry-After 1 had not passed"},
+		{"too early", `"seconds":0.05,"status":503,` + late, ``, "1, 0.15 s after its end. Retry-After 1 s had not passed"},
+		{"too early, without a pause", `"seconds":0.2,"status":503,` + late, ``, "1, at once. Retry-After 1 s had not passed"},
 		{"not sent", `"seconds":0.05,"status":0,` + late, ``, "1, 0.15 s after its end"},
 		{"0 s", `"seconds":0.05,"status":503,"answerHeaders":{"Retry-After":"0"}`, ``, "1, 0.15 s after its end"},
 		{"a date", `"seconds":0.05,"status":503,"answerHeaders":{"Retry-After":"Tue, 01 Jan 2030 00:00:01 GMT"}`, ``,
@@ -412,7 +422,7 @@ func testFacts(p *page) {
 			"1, 0.15 s after its end"},
 		{"together", `"time":"2030-01-01T00:00:00.191Z","seconds":0.001,"status":503,` + late, ``, "1, at about the same time"},
 		{"together, on the same connection", `"time":"2030-01-01T00:00:00.191Z","seconds":0.001,"status":503,` + late, `"client":"a:1"`,
-			"1, at once. Retry-After 1 had not passed"},
+			"1, at once. Retry-After 1 s had not passed"},
 		{"not together", `"time":"2030-01-01T00:00:00.190Z","seconds":0.001,"status":503`, ``, "1, at once"},
 	} {
 		got := p.eval("return told(...[...arguments].map((text) => JSON.parse(`{${text}}`)))", tt.first, tt.second)
@@ -783,6 +793,7 @@ func testSend(p *page) {
 		p.see("#sign h2", "This page adds a pet, gets no answer, and will try again.", "#rows", "no answer")
 		p.equal("sign.className", map[bool]string{true: "active", false: ""}[fault != ""])
 		p.equal("typeof goOn", "function")
+		p.equal("document.activeElement.id", "scope") // as the button is hidden
 		p.eval("goOn()")
 		p.equal("rows()", []string{"no answer|POST /v1/pets|Prefer: code=lost|adds pet 1", "201|POST /v1/pets|adds pet 2" + last})
 		p.see("#petRows", "2 Rex 1 Rex", "#start", "The pet is there twice.", "#story", "", ".client", "petstore's page",
@@ -790,7 +801,6 @@ func testSend(p *page) {
 		if fault != "" {
 			p.see("#headline", "503")
 			p.equal("JSON.parse(arguments[0]).matched", 0, p.send("GET /__admin/fault", ""))
-			p.equal("document.activeElement.id", "scope") // as the button is hidden
 		}
 		p.equal("/Request 2: 201, adds pet 2, the same as pet 1, same as request 1, .* after its end/.test(shown(heard))", true)
 		p.click("Failed only") // which keeps a pet that is there twice
@@ -898,11 +908,7 @@ func testAnew(p *page) {
 	p.see("#list", "200")
 	p.eval("window.answer = true")
 	p.click("Reset all")
-	p.see("#start", empty, "#rows", "", "#notice", "Reset")
-	p.eval("filter.focus()")
-	p.press("x") // the notice goes with whatever is done next
-	p.see("#notice", "")
-	p.fill("filter", "")
+	p.see("#start", empty, "#rows", "", "#heard", "Reset or cleared")
 
 	// What waits at a reset or a clear is there once, with its outcome.
 	p.start("GET /v1/pets?slow", "", "Prefer: delay=30")
