@@ -2378,7 +2378,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-accept", "lost"}, "", 2, "-accept, -only and -operation need -check"},
 		{[]string{"-only", "lost"}, "", 2, "-accept, -only and -operation need -check"},
 		{[]string{"-operation", "getPet"}, "", 2, "-accept, -only and -operation need -check"},
-		{[]string{"-accept", "lost,x", "-check", "true"}, "", 2, "there is no fault 'x'; the faults are 400,401,429,503,503-all,late,hangup,"},
+		{[]string{"-accept", "lost,x", "-check", "true"}, "", 2, "there is no fault 'x'; the faults are 400,401,429,503,503-all,hangup,"},
 		{[]string{"-only", "", "-check", "true"}, "", 2, "there is no fault ''"},
 		{[]string{"-operation", "reset", "-check", "true"}, "", 2, "-operation is 'reset'; it must be listPets, createPet or getPet"},
 		{[]string{"-check", "true"}, "k k", 2, "PETSTORE_API_KEY must be"},
@@ -2797,13 +2797,14 @@ func TestCheck(t *testing.T) {
 		{"", "careful", nil, "0 findings with 15 faults of createPet (- is no answer)"},
 		{"", "naive", []string{
 			"400 repeats the request after a 400", "401 repeats the request 3 times after a 401",
-			"429 " + tooSoon, "503 " + tooSoon, "503-all repeats 3 times in ? s", "late " + twice,
+			"429 " + tooSoon, "503 " + tooSoon, "503-all repeats 3 times in ? s",
 			"lost " + twice, "truncate " + twice, "stall " + twice, "drip " + twice, "malformed " + twice, "html " + twice,
+			"late " + twice,
 		}, "12 findings with 15 faults of createPet (- is no answer)"},
 		{"", "swallowing", []string{
-			"400 " + none, "401 " + none, "429 " + none, "503 " + none, "503-all " + none, "late " + unread,
+			"400 " + none, "401 " + none, "429 " + none, "503 " + none, "503-all " + none,
 			"hangup " + none, "rst " + none, "lost " + unread, "truncate " + unread, "stall " + unread, "drip " + unread,
-			"malformed " + unread, "html " + unread,
+			"malformed " + unread, "html " + unread, "late " + unread,
 		}, "14 findings with 15 faults of createPet (- is no answer)"},
 
 		{"-only newer,malformed", "strict", []string{"newer fails, although the answer is right"},

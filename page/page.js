@@ -621,8 +621,7 @@ let focused = page.scope; // what has had the focus last
 
 // keepFocus moves the focus from what is hidden.
 function keepFocus() {
-  const isLost = [focused, document.body].includes(document.activeElement);
-  if (isLost && !focused.checkVisibility()) {
+  if (!focused.checkVisibility()) {
     [page.scope, page.more].find((one) => one.checkVisibility())?.focus({ preventScroll: true });
   }
 }
