@@ -1670,7 +1670,7 @@ func TestHistoryOfWaiting(t *testing.T) {
 			s.do(t, request, "").want(t, 204, "")
 			s.do(t, "GET /v1/pets", "")
 			entries, waiting, _ := s.readJournal(t, "?waiting=0")
-			equal(t, "the number of requests and of those that wait", []int{len(entries), len(waiting)}, []int{1, 0})
+			equal(t, "the numbers of ended and of waiting requests", []int{len(entries), len(waiting)}, []int{1, 0})
 			_, waiting, _ = s.readJournal(t, "?history=true&waiting=0")
 			last := waiting[len(waiting)-1]
 			equal(t, "the last request that waits", fmt.Sprint(last.Period, " ", last.URL), "1 /v1/pets")
