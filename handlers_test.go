@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -267,9 +266,6 @@ func TestDescription(t *testing.T) {
 			equal(t, "the required members of "+name, required, unknownNames(always, nil))
 		}
 	}
-	names := slices.Clone(faultParameterNames)
-	slices.Sort(names)
-	equal(t, "the parameters of a fault that are shown", names, members(reflect.TypeOf(faultParameters{})))
 }
 
 // openAPIDescription is a part of api/openapi.json.
@@ -345,10 +341,8 @@ func TestListPets(t *testing.T) {
 		next  string // the query of the next page
 	}{
 		{"", numbers(1, 20, 1), "after=20"},
-		{"limit=1", numbers(1, 1, 1), "limit=1&after=1"},
 		{"limit=100", numbers(1, 100, 1), "limit=100&after=100"},
 		{"after=130", numbers(131, 150, 1), ""},
-		{"status=sold", numbers(10, 150, 10), ""},
 		{"status=sold&limit=4&after=100", numbers(110, 140, 10), "limit=4&status=sold&after=140"},
 		{"status=available&limit=1", numbers(1, 1, 1), "limit=1&status=available&after=1"},
 		{"status=available&limit=1&after=148", numbers(149, 149, 1), ""},
@@ -381,7 +375,6 @@ func TestListPets(t *testing.T) {
 func TestCreatePet(t *testing.T) {
 	for _, tt := range []struct{ body, pet string }{
 		{newRex, newRex},
-		{newIda, newIda},
 		{"\t{ \"categoryId\" : -0,\n\"name\":\"\"} ", `{"name":"","categoryId":0}`},
 		{`{"name":"a","categoryId":9223372036854775807}`, `{"name":"a","categoryId":9223372036854775807}`},
 
@@ -416,7 +409,6 @@ func TestMediaTypes(t *testing.T) {
 	const ofJSON, identity = "Content-Type: application/json", "\nContent-Encoding: Identity"
 	const allowed = "; it must be application/json, in UTF-8 (curl sends that with --json)"
 	for headers, refusal := range map[string]string{
-		ofJSON: "",
 		`Content-Type: Application/JSON; Charset="UTF-8"; x=y`: "",
 		ofJSON + identity:          "",
 		"Content-Type:":            "Content-Type is missing" + allowed,
@@ -456,7 +448,6 @@ func TestGetPet(t *testing.T) {
 	}{
 		{"1", "", 200, rex},
 		{"%31?x", "", 200, rex},
-		{"2", "", 404, "there is no pet 2"},
 		{"-1", "", 404, "there is no pet -1"},
 		{"01", "", 400, "petId is '01'; it must be an integer"},
 		{"1%2F", "", 400, "petId is '1/'; it must be an integer"},
@@ -543,7 +534,6 @@ func TestKey(t *testing.T) {
 		{"Bearer " + testKey, ""},
 		{"bEARER   " + testKey, ""},
 
-		{"", "unauthorized"},
 		{testKey, "unauthorized"},
 		{"Basic " + testKey, "unauthorized"},
 
@@ -697,7 +687,7 @@ func TestRefused(t *testing.T) {
 		{fault + "code=x", "", "code is 'x'; it must be a status from 400 to 599, ok, hangup, rst, "},
 		{fault + "code=503,,503", "", "code is '';"},
 		{fault + "code=503,lost&times=2", "", "times cannot be given with a list"},
-		{fault + "code=lost,drip&retry-after=7", "", "retry-after needs a status"},
+		{fault + "code=lost,drip&retry-after=none", "", "retry-after needs a status"},
 		{fault + "delay=1&error-code=x", "", "error-code needs a status as code, such as code=503"},
 		{
 			fault + "code=503&error-code=%C3%A9", "",
@@ -708,7 +698,7 @@ func TestRefused(t *testing.T) {
 		{fault + "delay=x", "", "delay is 'x'; it must be a number of seconds from 0 to 30"},
 		{fault + "delay=30.01", "", "delay is '30.01';"},
 		{fault + "delay=-0", "", "delay is '-0';"},
-		{fault + "delay=1_0", "", "delay is '1_0';"},
+		{fault + "delay=01", "", "delay is '01';"},
 		{fault + "delay=1e-05", "", "delay is '1e-05';"},
 		{fault + "answer-delay=", "", "answer-delay is '';"},
 		{
@@ -721,15 +711,12 @@ func TestRefused(t *testing.T) {
 		// Under /__admin, an unknown parameter is refused, so that a GET in which -X PUT
 		// was forgotten fails, and a body that would have no effect, too.
 		{"GET /__admin/fault?z&x&code=503&y", "", "GET /__admin/fault does not take the parameter 'code'; it takes no parameters"},
-		{"GET /__admin/pets?offset=1", "", "the parameter 'offset'; it takes the query parameters limit, status, after"},
-		{"DELETE /__admin/requests?after=1", "", "it takes no parameters"},
 		{"GET /__admin/requests?limit=1", "", "the parameter 'limit'; it takes the query parameters after, total, waiting, history"},
 		{"GET /__admin/requests?waiting=-1", "", "waiting is '-1'; it must be an integer from 0 to"},
 		{"GET /__admin/requests?history=1", "", "history is '1'; it must be false or true"},
 		{"PUT /__admin/fault?code=503", "{}", "does not take a body"},
 
 		{reset, " ", `the seed is empty; it must be a JSON array in UTF-8, such as [{"name":"Rex","categoryId":7}]`},
-		{reset, "\xff\xfe[\x00]\x00", "the seed is not JSON: "},
 		{reset, "\xef\xbb\xbf[", "the seed is not JSON: unexpected end of JSON input, at byte 1;"}, // after the mark
 		{reset, "[5]", "pet 1: the pet is 5; it must be a JSON object"},
 		{reset, array(newIda, `{"id":1}`), "pet 2: name is missing;"},
@@ -787,18 +774,12 @@ func TestNoSuchPath(t *testing.T) {
 // A path without this method is a 405 with the methods that its routes have.
 func TestNoSuchMethod(t *testing.T) {
 	s := start(t)
-	paths := map[string][]string{}
-	for _, rt := range routes() {
-		pattern := strings.NewReplacer("{petId}", "1%2F2", "{$}", "").Replace(rt.pattern)
-		method, path, _ := strings.Cut(pattern, " ")
-		paths[path] = append(paths[path], method)
-		if method == "GET" {
-			paths[path] = append(paths[path], "HEAD")
-		}
-	}
-	for path, methods := range paths {
-		slices.Sort(methods)
-		allowed := strings.Join(methods, ", ")
+	for path, allowed := range map[string]string{
+		"/v1/pets": "GET, HEAD, POST", "/v1/pets/1%2F2": "GET, HEAD", "/v1/store/orders": "GET, HEAD",
+		"/__admin/reset": "POST", "/__admin/pets": "GET, HEAD", "/__admin/fault": "DELETE, GET, HEAD, PUT",
+		"/__admin/requests": "DELETE, GET, HEAD", "/healthz": "GET, HEAD", "/openapi.json": "GET, HEAD",
+		"/": "GET, HEAD", "/page.css": "GET, HEAD", "/page.js": "GET, HEAD", "/facts.js": "GET, HEAD",
+	} {
 		for _, method := range []string{"PATCH", "BREW", "get"} {
 			t.Run(method+" "+path, func(t *testing.T) {
 				r := s.do(t, method+" "+path+"?%zz", "{")
@@ -826,10 +807,8 @@ func TestErrorOrder(t *testing.T) {
 		{"BREW /v1//pets?%zz", tooLarge, []string{"Prefer: code=x"}, 413, "65536 bytes", 0},
 		{"BREW /v1//pets?%zz", "{", []string{"Prefer: code=x"}, 400, "code is 'x'", 0},
 		{"BREW /v1//pets?%zz", "{", nil, 404, "no such path", 1},
-		{"GET /v1/nothing", "", nil, 404, "no such path", 1},
 		{"BREW /v1/pets?%zz", "{", nil, 405, "this path allows", 1},
 		{"POST /v1/pets?%zz", "{", []string{wrongType}, 400, "query", 1},
-		{"POST /v1/pets?x", "{", []string{wrongType}, 415, "Content-Type is 'x'", 1},
 		{"GET /healthz", tooLarge, nil, 413, "65536 bytes", 0},
 	} {
 		t.Run(fmt.Sprintf("%d %s %.2s", tt.status, tt.request, tt.body), func(t *testing.T) {
@@ -929,7 +908,9 @@ func TestFullStore(t *testing.T) {
 // pet that was added, even if the fault keeps them from the client. Rex is in the store.
 func TestFaultCodes(t *testing.T) {
 	const create, refused, head = "POST " + newIda, "POST []", "HEAD "
+	const later = `{"addedLater":{"x":[1]},` // begins a pet of the fault newer
 	list, added := array(rex)+"\n", ida+"\n"
+	newer := later + added[1:]
 	bad := start(t).do(t, "POST /v1/pets", "[]").body
 	came := map[string]response{} // what comes of a create, by code
 	for _, tt := range []struct {
@@ -950,15 +931,12 @@ func TestFaultCodes(t *testing.T) {
 		{"drip", create, 201, added, added, nil, ""},
 		{"malformed", create, 201, half(added), half(added), nil, ""},
 		{"html", create, 502, gatewayPage, gatewayPage, nil, ""},
-		{"newer", create, 201, newer(added), newer(added), nil, ""},
+		{"newer", create, 201, newer, newer, nil, ""},
 
-		{"lost", refused, 0, "", bad, io.EOF, "the body is []"},
 		{"html", refused, 502, gatewayPage, gatewayPage, nil, "the body is []"},
 		{"newer", refused, 400, bad, bad, nil, "the body is []"},
 
 		{"truncate", head, 0, "", list, io.EOF, ""},
-		{"stall", head, 0, "", list, io.EOF, ""},
-		{"drip", head, 200, "", list, nil, ""},
 	} {
 		if tt.send == create {
 			came[tt.code] = response{status: tt.status, body: tt.body}
@@ -1013,14 +991,8 @@ func TestFaultCodes(t *testing.T) {
 		start(t).do(t, "GET /v1/pets", "", "Prefer: code="+code).wantHeader(t, "Content-Type", contentType)
 	}
 	const quoted = `{"name":"{\"id\":","categoryId":1}` // which is no beginning of a pet
-	both := array(withID(1, newRex), withID(2, quoted))
-	start(t, newRex, quoted).do(t, "GET /v1/pets", "", "Prefer: code=newer").want(t, 200, newer(both))
-}
-
-// newer returns pets as the fault newer changes them.
-func newer(pets string) string {
-	return strings.NewReplacer(`{"id":1,`, `{"addedLater":{"x":[1]},"id":1,`,
-		`{"id":2,`, `{"addedLater":{"x":[1]},"id":2,`).Replace(pets)
+	both := array(later+rex[1:], later+withID(2, quoted)[1:])
+	start(t, newRex, quoted).do(t, "GET /v1/pets", "", "Prefer: code=newer").want(t, 200, both)
 }
 
 // A simulated Error is like a real one, but without the header Allow, whatever the
@@ -1040,7 +1012,6 @@ func TestSimulatedErrors(t *testing.T) {
 		{"code=503", 503, "service_unavailable", "1", ""},
 		{"code=599", 599, "status_599", "", ""},
 		{"code=429, retry-after=0", 429, "too_many_requests", "0", ""},
-		{"code=503, retry-after=none", 503, "service_unavailable", "", ""},
 		{"code=409, error-code=out_of-STOCK.9", 409, "out_of-STOCK.9", "", ""},
 		{"code=409, error-code=" + strings.Repeat("x", 100), 409, strings.Repeat("x", 100), "", ""},
 		{"code=401, retry-after=2, error-code=x", 401, "x", "2", `Bearer realm="petstore", error="invalid_token"`},
@@ -1102,17 +1073,8 @@ func TestPrefer(t *testing.T) {
 			}
 		})
 	}
-	for prefer, message := range map[string]string{
-		"code=503,, retry-after=x":     "retry-after is 'x'; it must be an integer from 0 to 3600",
-		"retry-after=none, code=drip;": "retry-after needs a status",
-		"retry-after=5":                "retry-after needs a status",
-		"code=lost, error-code=x":      "error-code needs a status",
-		"code=503, error-code=a b":     "error-code is 'a b'; it must be 1 to 100 of",
-	} {
-		t.Run(prefer, func(t *testing.T) {
-			s.do(t, "GET /v1/pets", "", "Prefer: "+prefer).wantError(t, 400, "invalid_parameter", message)
-		})
-	}
+	s.do(t, "GET /v1/pets", "", "Prefer: code=503, error-code=a b").wantError(t, 400, "invalid_parameter",
+		"error-code is 'a b'; it must be 1 to 100 of")
 
 	// A request that asks for no fault gets the standing one.
 	s.setFault(t, "code=418")
@@ -1170,41 +1132,34 @@ func TestDelays(t *testing.T) {
 // A drip sends ten pieces with a pause between them, or one for each byte of a shorter
 // body. A stall sends its half before it waits.
 func TestPieces(t *testing.T) {
-	const pause = 5 * time.Millisecond
-	for pets, want := range map[string]int{"[]": 3, array(rex): 10} {
-		s := startWith(t, func(s *service) { s.durations.second = pause })
-		s.reset(t, pets)
-		w := &pieceRecorder{ResponseRecorder: httptest.NewRecorder()}
-		r := newRequest("GET", "/v1/pets", "")
-		r.Header.Set("Prefer", "code=drip")
-		begin := time.Now()
-		s.service.ServeHTTP(w, r)
-		if took := time.Since(begin); took < time.Duration(want-1)*pause {
-			t.Errorf("%d pieces took %v, want pauses of %v", want, took, pause)
-		}
-		w.Flush() // as net/http does with the last piece
-		equal(t, "the number of pieces", len(w.pieces), want)
-		equal(t, "what is sent", strings.Join(w.pieces, ""), pets+"\n")
-	}
 	// A code has as many pieces as its row says, on which WriteTimeout depends, and leaves
 	// the last one to respond, which has recorded the request by then.
-	whole := array(rex) + "\n"
+	const pause = 5 * time.Millisecond
 	for _, e := range wordEffects {
-		s := startWith(t, shortWaits, newRex)
-		w := &pieceRecorder{ResponseRecorder: httptest.NewRecorder()}
-		r := newRequest("GET", "/v1/pets", "")
-		r.Header.Set("Prefer", "code="+e.code)
-		func() {
-			defer func() { recover() }() // from http.ErrAbortHandler
-			s.service.ServeHTTP(w, r)
-		}()
-		pieces := 0
-		if len(w.pieces) > 0 && w.Body.String() == whole {
-			pieces = len(w.pieces) + 1
+		for pets, want := range map[string]int{"[]": min(3, e.pieces), array(rex): e.pieces} {
+			s := startWith(t, func(s *service) { s.durations.second = pause })
+			s.reset(t, pets)
+			w := &pieceRecorder{ResponseRecorder: httptest.NewRecorder()}
+			r := newRequest("GET", "/v1/pets", "")
+			r.Header.Set("Prefer", "code="+e.code)
+			begin := time.Now()
+			func() {
+				defer func() { recover() }() // from http.ErrAbortHandler
+				s.service.ServeHTTP(w, r)
+			}()
+			if took := time.Since(begin); took < time.Duration(want-1)*pause {
+				t.Errorf("%d pieces of %s took %v, want pauses of %v", want, e.code, took, pause)
+			}
+			pieces := 0
+			if len(w.pieces) > 0 && w.Body.String() == pets+"\n" {
+				pieces = len(w.pieces) + 1
+			}
+			equal(t, "the pieces of "+e.code, pieces, want)
+			equal(t, "whether "+e.code+" sends the last one itself", strings.Join(w.pieces, "") == pets+"\n", false)
 		}
-		equal(t, "the pieces of "+e.code, pieces, e.pieces)
-		equal(t, "whether "+e.code+" sends the last one itself", strings.Join(w.pieces, "") == whole, false)
 	}
+	drip, _ := findEffect("drip")
+	equal(t, "the pieces of a drip", drip.pieces, 10)
 
 	s := startWith(t, longWaits)
 	for _, code := range []string{"drip", "stall"} {
@@ -1294,7 +1249,6 @@ func TestConnectionOfBrowser(t *testing.T) {
 		{"GET /nothing", browser, 0},
 		{"GET /__admin/fault", browser, 0},
 		{"GET /page.js", browser, 0},
-		{"GET /v1/pets", "User-Agent: curl/8.5.0", 200},
 		{"GET /v1/pets", "User-Agent: curl Mozilla/5.0", 200},
 		{"GET /v1/pets", "Prefer: code=drip", 200},
 	} {
@@ -1335,12 +1289,10 @@ func TestWaitEnds(t *testing.T) {
 		{"answer-delay=30&code=lost", "", true, 0, "", 0, added, noAnswer},
 		{"answer-delay=30&code=418", "", false, 418, teapot, 0, teapot, noAnswer},
 		{"answer-delay=30&code=hangup", "", false, 0, "", 0, "", noAnswer},
-		{"answer-delay=30&code=html", "", true, 502, gatewayPage, 0, gatewayPage, noAnswer},
 		{"code=drip", "", true, 201, added, 201, added, noWholeAnswer},
 		{"code=drip&answer-delay=30", "", true, 201, added, 0, added, noAnswer},
 		{"code=stall", "", true, 201, half(added), 201, added, noWholeAnswer},
 		{"", "delay=30", false, 201, added, 0, "", noAnswer},
-		{"", "code=stall", true, 201, half(added), 201, added, noWholeAnswer},
 	} {
 		tested[tt.fault] = true
 		for end, act := range ends {
@@ -1426,15 +1378,6 @@ func TestFaultOperation(t *testing.T) {
 	for operation, isTested := range tested {
 		equal(t, "whether there is a request for "+operation, isTested, true)
 	}
-}
-
-// The fault of a request is chosen when its body has arrived.
-func TestFaultDuringBody(t *testing.T) {
-	s := start(t)
-	c := s.startRequest(t, "POST /v1/pets")
-	s.setFault(t, "code=418")
-	c.write(newIda)
-	c.read().wantError(t, 418, "im_a_teapot", simulated)
 }
 
 // A list of codes is applied in order, each code once. The journal shows which
@@ -1797,10 +1740,7 @@ func TestRecordedRequests(t *testing.T) {
 		status                int
 		recorded              string // the body
 	}{
-		{"POST /v1/pets", newIda, "", 201, newIda},
-		{"GET /v1/pets/999", "x", "", 404, "x"},
 		{"POST /v1/pets", newIda, noKey, 401, newIda},
-		{"BREW /v1/pets", "", "", 405, ""},
 		{"GET /v1/", "", noKey, 401, ""},
 		{"POST /healthz", "", "", 405, ""},
 		{"GET /healthz/", "", "Authorization: x", 404, ""},
@@ -1841,7 +1781,6 @@ func TestIgnored(t *testing.T) {
 		{"POST /v1/pets?x", `{"id":7}`, "y, code=hangup", []string{"y"}},
 		{"POST /v1/pets?x", `{"id":7}`, "y, code=lost", []string{"y", "x", "id"}},
 		{"GET /v1/pets", "", "y, code=x", []string{"y"}},
-		{"HEAD /v1/pets?after=1", "", "", nil},
 	} {
 		t.Run(tt.request+" "+tt.body+" "+tt.prefer, func(t *testing.T) {
 			s := start(t)
@@ -1880,11 +1819,6 @@ func TestJournalWaits(t *testing.T) {
 		event func(*testing.T, *server, pending) // the pending request is held
 		want  string                             // in the answer
 	}{
-		{"total=2", func(t *testing.T, s *server, _ pending) {
-			s.do(t, "GET /v1/pets", "")
-			s.do(t, "GET /v1/pets", "")
-		}, `"meta":{"total":2,`},
-		{"waiting=0", func(_ *testing.T, _ *server, held pending) { held.leave() }, `"meta":{"total":1,`},
 		{"waiting=0", func(t *testing.T, s *server, held pending) { // a later request still waits
 			s.send(t, "POST /v1/pets", "", "Prefer: delay=30")
 			s.waitWaiting(t, "GET /v1/pets listPets", "POST /v1/pets createPet")
@@ -2054,12 +1988,6 @@ func TestLog(t *testing.T) {
 		pattern := strings.Replace(want[i], " agent=", ` client=127\.0\.0\.1:\d+ agent=`, 1)
 		matches(t, "the log", line, `^time=\S+ level=INFO `+pattern+"$")
 	}
-
-	// The line is there before the end of the answer.
-	var text strings.Builder
-	logged := startWith(t, func(s *service) { s.log = slog.New(slog.NewTextHandler(&text, nil)) })
-	call(logged.service, "GET", "/v1/pets", "")
-	contains(t, "the log", text.String(), "msg=request")
 }
 
 // Seeds and resets.
@@ -2135,13 +2063,17 @@ func TestInFlightAtReset(t *testing.T) {
 	s.wantFault(t, `{"code":"418","matched":0,"applied":0}`)
 	equal(t, "the pets", s.pets(t), "[]")
 
-	// Requests under /__admin use the state of when their body has arrived.
+	// Requests under /__admin use the state of when their body has arrived, and other
+	// requests the fault.
 	put := s.sendRaw(t, "PUT /__admin/fault?code=404", "Expect: 100-continue\nTransfer-Encoding: chunked")
 	equal(t, "the status before the body", put.read().status, 100)
 	s.reset(t, "")
+	late = s.startRequest(t, "POST /v1/pets")
 	put.write("0\n\n")
 	put.read().want(t, 200, `{"code":"404","matched":0,"applied":0}`)
-	s.wantFault(t, `{"code":"404","matched":0,"applied":0}`)
+	late.write(newIda)
+	late.read().wantError(t, 404, "not_found", simulated)
+	s.wantFault(t, `{"code":"404","matched":1,"applied":1}`)
 
 	// Whoever is released by a reset finds the new state.
 	old, _ := s.service.journal.current()
@@ -2382,7 +2314,6 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-only", "", "-check", "true"}, "", 2, "there is no fault ''"},
 		{[]string{"-operation", "reset", "-check", "true"}, "", 2, "-operation is 'reset'; it must be listPets, createPet or getPet"},
 		{[]string{"-check", "true"}, "k k", 2, "PETSTORE_API_KEY must be"},
-		{[]string{"-seed", seed, "-check", "true"}, "", 2, seed + ": pet 1: categoryId is missing"},
 		{[]string{"-addr", inUse, "-check", "true"}, "", 2, "address already in use; -addr 127.0.0.1:0 takes any free port"},
 		{[]string{"-check", "no-such-command"}, "", 2, `exec: "no-such-command": executable file not found`},
 		{[]string{"-check", "sh client.sh"}, "", 2, "in $PATH; arguments are separate words, as in -check sh client.sh"},
@@ -2574,32 +2505,11 @@ var testClients = map[string]func() error{
 	"careful":    careful,
 	"naive":      naive,
 	"swallowing": func() error { addPet(); return nil },
-	"strict": func() error {
-		answer, err := addPet()
-		if err != nil {
-			return err
-		}
-		dec := json.NewDecoder(strings.NewReader(answer.body))
-		dec.DisallowUnknownFields()
-		return dec.Decode(new(Pet))
-	},
-	"three":    func() error { return errors.Join(careful(), careful(), careful()) },
-	"parallel": func() error { return atOnce(naive, naive, naive) },
-	"reads":    func() error { _, err := sendOnce("GET", "/pets", ""); return err },
-	"getter": func() error {
-		_, err := sendOnce("GET", "/pets", "")
-		_, err2 := sendOnce("GET", "/pets/1", "")
-		return errors.Join(err, err2)
-	},
-	"lister": func() error { sendOnce("GET", "/pets", ""); return careful() },
+	"three":      func() error { return errors.Join(careful(), careful(), careful()) },
+	"parallel":   func() error { concurrently(3, func(int) { naive() }); return nil },
+	"reads":      func() error { _, err := sendOnce("GET", "/pets", ""); return err },
+	"lister":     func() error { sendOnce("GET", "/pets", ""); return careful() },
 
-	"renaming": func() error { // which makes a name anew for each try
-		return inFourTries(func() error {
-			name := fmt.Sprintf(`{"name":"%d","categoryId":7}`, time.Now().UnixNano())
-			_, err := sendOnce("POST", "/pets", name)
-			return err
-		})
-	},
 	"emptied": func() error { // whose second try has no body
 		_, err := addPet()
 		if err != nil {
@@ -2607,8 +2517,13 @@ var testClients = map[string]func() error{
 		}
 		return err
 	},
-	"clearing": func() error {
-		return errors.Join(naive(), sendAdmin("DELETE", "/requests"))
+	"clearing": func() error { // between its tries
+		_, err := addPet()
+		sendOnce("DELETE", "/__admin/requests", "")
+		if err != nil {
+			err = naive()
+		}
+		return err
 	},
 	"babbling": func() error { // which sends more than net/http reads ahead, so that it is not noticed to leave
 		u, _ := url.Parse(os.Getenv("PETSTORE_URL"))
@@ -2652,14 +2567,7 @@ var testClients = map[string]func() error{
 		}
 		return naive()
 	},
-	"cached": func() error { // adds nothing from its third run on
-		sendOnce("GET", "/pets", "")
-		if ran() >= 2 {
-			return nil
-		}
-		return naive()
-	},
-	"resetting": func() error { return errors.Join(sendAdmin("POST", "/reset"), naive()) },
+	"resetting": func() error { sendOnce("POST", "/__admin/reset", ""); return naive() },
 
 	"showing": func() error {
 		input, err := io.ReadAll(os.Stdin)
@@ -2709,13 +2617,9 @@ func careful() error {
 
 // naive adds a pet. It repeats whatever has failed, at once.
 func naive() error {
-	return inFourTries(func() error { _, err := addPet(); return err })
-}
-
-func inFourTries(send func() error) error {
 	var err error
 	for range 4 {
-		if err = send(); err == nil {
+		if _, err = addPet(); err == nil {
 			return nil
 		}
 	}
@@ -2730,29 +2634,15 @@ func ran() int {
 	return len(runs)
 }
 
-// sendAdmin sends a request under /__admin, which answers with 204.
-func sendAdmin(method, path string) error {
-	root := strings.TrimSuffix(os.Getenv("PETSTORE_URL"), "/v1")
-	r, err := http.NewRequest(method, root+"/__admin"+path, nil)
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Authorization", "Bearer "+os.Getenv("PETSTORE_API_KEY"))
-	resp, err := client.Do(r)
-	if answer := read(path, resp, err); answer.status != 204 {
-		return fmt.Errorf("%s: got %d and the error %v, want 204", path, answer.status, answer.err)
-	}
-	return nil
-}
-
 func addPet() (response, error) { return sendOnce("POST", "/pets", newRex) }
 
 // sendOnce sends a request to the service in the environment. It returns an error unless
-// it gets a whole answer within a second that is JSON and reports no failure.
+// it gets a whole answer within a second that reports no failure, and is JSON or a 204.
 func sendOnce(method, path, body string) (response, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, os.Getenv("PETSTORE_URL")+path, strings.NewReader(body))
+	target := strings.Replace(os.Getenv("PETSTORE_URL")+path, "/v1/__admin", "/__admin", 1)
+	r, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	if err != nil {
 		return response{}, err
 	}
@@ -2760,17 +2650,10 @@ func sendOnce(method, path, body string) (response, error) {
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(r)
 	answer := read(method+path, resp, err)
-	if answer.err == nil && (answer.status >= 300 || !json.Valid([]byte(answer.body))) {
+	if answer.err == nil && (answer.status >= 300 || answer.status != 204 && !json.Valid([]byte(answer.body))) {
 		answer.err = fmt.Errorf("got %d %s", answer.status, answer.body)
 	}
 	return answer, answer.err
-}
-
-// atOnce calls functions at the same time, and joins their errors.
-func atOnce(calls ...func() error) error {
-	errs := make([]error, len(calls))
-	concurrently(len(calls), func(i int) { errs[i] = calls[i]() })
-	return errors.Join(errs...)
 }
 
 // checkOf returns a command that checks one of testClients.
@@ -2807,33 +2690,23 @@ func TestCheck(t *testing.T) {
 			"malformed " + unread, "html " + unread, "late " + unread,
 		}, "14 findings with 15 faults of createPet (- is no answer)"},
 
-		{"-only newer,malformed", "strict", []string{"newer fails, although the answer is right"},
-			"1 finding with 2 faults of createPet (- is no answer)"},
 		{"-only 400,503,lost", "three", nil, "0 findings with 3 faults of createPet (- is no answer)"},
 		{"-only 400", "looking", nil, "0 findings with 1 fault of createPet (- is no answer)"},
 		{"-only lost", "parallel", []string{"lost adds 4 pets instead of 3"},
 			"1 finding with 1 fault of createPet (- is no answer)"},
 		{"-only lost", "leaving", []string{"lost " + twice}, "1 finding with 1 fault of createPet (- is no answer)"},
 		{"-only lost", "flooding", []string{"lost " + twice}, "1 finding with 1 fault of createPet (- is no answer)"},
-		{"-only 400,401,429,503-all,late", "renaming", []string{"401 repeats the request 3 times after a 401",
-			"429 " + tooSoon, "503-all repeats 3 times in ? s", "late " + twice},
-			"4 findings with 5 faults of createPet (- is no answer)"},
 		{"-only 429", "emptied", []string{"429 sends a createPet that is refused: 400, the body is empty; " + tooSoon},
 			"2 findings with 1 fault of createPet (- is no answer)"},
 		{"-only lost", "clearing", []string{"lost " + twice}, "1 finding with 1 fault of createPet (- is no answer)"},
 		{"-only late", "babbling", nil, "0 findings with 1 fault of createPet (- is no answer)"},
 
 		// The operation.
-		{"-only 503,lost,malformed", "reads", nil, "0 findings with 3 faults of listPets (- is no answer)" + isEmpty},
-		{"-only html -seed SEED", "getter", nil, "0 findings with 1 fault of listPets (- is no answer)\n" +
-			"getPet was not tested: -operation getPet"},
+		{"-only 503,lost,malformed -seed SEED", "reads", nil, "0 findings with 3 faults of listPets (- is no answer)"},
 		{"-only html", "lister", nil, "0 findings with 1 fault of createPet (- is no answer)\n" +
 			"listPets was not tested: -operation listPets"},
 		{"-only html -operation listPets", "lister", []string{"html " + unread}, "1 finding with 1 fault of listPets (- is no answer)\n" +
 			"createPet was not tested: -operation createPet" + isEmpty},
-		{"-only html -operation getPet -seed SEED", "getter", nil, "0 findings with 1 fault of getPet (- is no answer)\n" +
-			"listPets was not tested: -operation listPets"},
-		{"-only lost -seed SEED", "naive", []string{"lost " + twice}, "1 finding with 1 fault of createPet (- is no answer)"},
 
 		// What is accepted. Flags that are given twice add up.
 		{"-only html,lost -only newer -accept lost,newer -accept stall", "naive",
@@ -2957,9 +2830,8 @@ func TestCheckFails(t *testing.T) {
 		"changing": "without a fault, the client does not do the same twice: exit code 0, 1 createPet, and then exit code 0, 2 createPet",
 		"flaky":    "without a fault, the client does not do the same twice: exit code 0, 1 createPet, and then exit code 5",
 		"reads":    "without a fault, the client sends no request for getPet",
-		"cached": "with lost, the client sends no request that gets the fault: does it reset petstore, or does a result, " +
+		"resetting": "with lost, the client sends no request that gets the fault: does it reset petstore, or does a result, " +
 			`a lock or a circuit breaker of an earlier run last\? \(go test needs -count=1\)`,
-		"resetting": "with lost, the client sends no request that gets the fault: does it reset petstore, .*",
 	} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
@@ -3131,6 +3003,12 @@ func TestFindings(t *testing.T) {
 		"repeats once after a 401":     {1, 1, many(2, struck(0, 401, "401", "")), ""},
 		"repeats twice after a 401": {1, 1, many(3, struck(0, 401, "401", "")),
 			"repeats the request 2 times after a 401"},
+		"repeats with other names after a 401": {1, 1, []*entry{struck(0, 401, "401", ""), another(0, 500), another(1, 500)},
+			"repeats the request 2 times after a 401"},
+		"repeats with other names at once": {1, 1, []*entry{struck(0, 503, "503", ""), another(0, 503), another(0.1, 503)},
+			"repeats 2 times in 0.1 s"},
+		"adds a pet twice, with other names": {1, 1, []*entry{added(struck(0, 0, "lost", ""), 1), added(another(1, 201), 2)},
+			"adds 2 pets instead of 1"},
 
 		"is refused": {1, 1, []*entry{struck(0, 503, "503", "3"), failed(made(4, 0, 415), "no JSON")},
 			"sends a createPet that is refused: 415, no JSON"},
@@ -3139,7 +3017,6 @@ func TestFindings(t *testing.T) {
 			"sends a PUT /x that is refused: 401, no key"},
 		"finds nothing":              {1, 1, []*entry{struck(0, 503, "503", "3"), failed(other(4, 404), "no pet")}, ""},
 		"leaves within its body":     {1, 1, []*entry{struck(0, 503, "503", "3"), failed(made(4, 0, 400), bodyCutShort)}, ""},
-		"is refused by the fault":    {1, 1, []*entry{struck(0, 400, "400", "")}, ""},
 		"fails with a prompt answer": {1, 1, []*entry{struck(0.9, 201, "drip", "")}, "fails, although the answer is right"},
 		"fails with a slow answer":   {1, 1, []*entry{struck(1.1, 201, "drip", "")}, ""},
 		"fails, as it has left":      {1, 1, []*entry{failed(struck(0.9, 201, "drip", ""), left)}, ""},

@@ -317,7 +317,6 @@ function addRow(arrived) {
     if (row.open) {
       showDetail(row);
       row.scrollIntoView({ block: "nearest" }); // if there is no room below it
-      row.firstChild.scrollIntoView({ block: "nearest" }); // if it is too high
     }
   });
   page.rows.append(row);
@@ -704,7 +703,7 @@ async function addPet(pet, preferences = {}) {
 // newPet returns a pet that no request since the reset has sent, or it would seem to
 // be sent again.
 function newPet() {
-  const number = meta.total + waitingRows().length + 1;
+  const number = meta.total + 1;
   return JSON.stringify({ name: number === 1 ? "Rex" : `Rex ${number}`, categoryId: 7 });
 }
 
