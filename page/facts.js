@@ -26,8 +26,7 @@ export function isWaiting({ ended }) {
 // may be longer.
 export function extentOf(text = "", headers = {}) {
   const size = new TextEncoder().encode(text).length;
-  const isOpen = size >= maxText || (size === 0 && "Transfer-Encoding" in headers);
-  const length = headers["Content-Length"] ?? (isOpen ? Infinity : size);
+  const length = headers["Content-Length"] ?? (size < maxText ? size : Infinity);
   if (size >= length) {
     return "";
   }
@@ -69,7 +68,7 @@ export function colourOf(request) {
     return "good";
   }
   const isOfClient = hasLeft(request) || (errorOf(request) && !mishapOf(request));
-  return isOfClient || !isFailure(request.fault) ? "warn" : "bad";
+  return isOfClient ? "warn" : "bad";
 }
 
 // errorOf returns what was wrong with a request that got an answer: the message of
@@ -256,11 +255,10 @@ export function queryOf({ matched, applied, ...parameters }) {
 export function comingOf({ matched, applied, code = "ok", skip = 0, times = Infinity, operation = "", ...others }) {
   const codes = code.split(",");
   const isList = codes.length > 1; // which has one request for each code
-  const left = times > Number.MAX_SAFE_INTEGER ? Infinity : times - applied;
   const usual = { fault: {}, count: Infinity };
   const steps = [
     { ...usual, count: skip - matched },
-    ...codes.slice(isList ? applied : 0).map((one) => ({ fault: { ...others, code: one }, count: isList ? 1 : left })),
+    ...codes.slice(isList ? applied : 0).map((one) => ({ fault: { ...others, code: one }, count: isList ? 1 : times - applied })),
     usual,
   ];
   const runs = []; // of steps that do the same

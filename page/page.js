@@ -550,11 +550,11 @@ function showTrouble(problem) {
   showSign("", "", headline, sentences.filter(Boolean).join(" "), "");
 }
 
-// showSign also has the sign read aloud, unless only a number in it has changed.
+// showSign also has the sign read aloud. That its sentence alone changes, such as a
+// number in it, is not new.
 function showSign(className, before, headline, sentence, query) {
-  const kindOf = (text) => text.replace(/\S+ requests? held/, "held");
-  const isNew = page.headline.textContent !== headline || page.query.textContent !== query;
-  if (unheard.has("sign") || isNew || kindOf(page.before.textContent) !== kindOf(before)) {
+  const isShown = Object.entries({ before, headline, query }).every(([id, text]) => page[id].textContent === text);
+  if (!isShown || unheard.has("sign")) {
     unheard.set("sign", `${before}${headline} ${sentence}`);
   }
   page.sign.className = className;
