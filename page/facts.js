@@ -33,6 +33,11 @@ export function extentOf(text = "", headers = {}) {
   return size === 0 ? "without its body" : `the first ${Math.min(size, maxText)} bytes`;
 }
 
+// endOf returns when a request ended, in milliseconds, or Infinity if it waits.
+export function endOf(request) {
+  return isWaiting(request) ? Infinity : Date.parse(request.time) + request.seconds * 1000;
+}
+
 function hasLeft({ error = "" }) {
   return error.startsWith("the client left");
 }
@@ -148,9 +153,9 @@ export function compare(equals) {
       all.push(facts);
       continue;
     }
-    const { arrived, client, time, seconds, pet } = request;
+    const { arrived, client, time, pet } = request;
     const start = Date.parse(time);
-    const end = isWaiting(request) ? Infinity : start + seconds * 1000;
+    const end = endOf(request);
     const last = all.findLast((one) => one.client === client || one.known <= start);
     const earlier = last?.hasFailed ? last : undefined;
     const isLater = earlier && (earlier.client === client || start - earlier.start >= together);

@@ -2,8 +2,8 @@
 // is a client itself. Clients can send any text, so text is never set as HTML.
 
 import {
-  capitalized, colourOf, comingOf, compare, counted, describe, durationOf, errorOf, excerpt, explain, extentOf,
-  faultTextOf, hasFailed, isPreferred, isWaiting, labelOf, lineOf, meaningOf, mishapOf, outcomeOf, queryOf,
+  capitalized, colourOf, comingOf, compare, counted, describe, durationOf, endOf, errorOf, excerpt, explain,
+  extentOf, faultTextOf, hasFailed, isPreferred, isWaiting, labelOf, lineOf, meaningOf, mishapOf, outcomeOf, queryOf,
   repetitionOf, reveal, timeOf, verdictOf,
 } from "./facts.js";
 
@@ -120,6 +120,7 @@ function read() {
     .catch(showTrouble)
     .catch(console.error)
     .then((isAll) => {
+      follow();
       keepFocus();
       readAloud();
       clearTimeout(timer);
@@ -165,7 +166,6 @@ async function readNews() {
     setText(row.firstChild.lastChild, durationOf(row.request));
   }
   drawSign(fault);
-  follow();
   return !pets.isStale || readPets();
 }
 
@@ -183,7 +183,7 @@ function takeRequests(all) {
   for (const request of all) {
     const row = rows.get(request.arrived) ?? addRow(request.arrived);
     const old = row.request;
-    if (!(old?.ended > 0)) {
+    if (!old || isWaiting(old)) {
       row.request = request;
       if (kindOf(request) !== kindOf(old)) {
         row.line = lineOf(request);
@@ -288,7 +288,6 @@ page.list.addEventListener("scroll", () => {
   if (page.list.scrollTop !== scrolledTo) {
     follows = isAtEnd();
   }
-  look();
 });
 for (const type of ["pointermove", "pointerdown"]) {
   page.list.addEventListener(type, () => (pointedAt = Date.now()));
@@ -337,13 +336,12 @@ function compareRows() {
   }
 }
 
-// removeRows removes the rows that are too many, unless they are open, those from
-// before a restart first. Twice as many are left while somebody reads, as what is
-// read would move if nothing were above it any more, and all while somebody aims.
+// removeRows removes the rows that are too many, unless they are open: those that
+// ended first. Twice as many are left while somebody reads, as what is read would move
+// if nothing were above it any more, and all while somebody aims.
 function removeRows() {
-  const orderOf = ({ run, request }) => (run === rows ? request.ended : 0);
   const ended = [...new Set([...allRows(), ...rows.values()])].filter(({ request }) => !isWaiting(request));
-  ended.sort((a, b) => orderOf(a) - orderOf(b));
+  ended.sort((a, b) => endOf(a.request) - endOf(b.request));
   const old = isAimedAt() ? [] : ended.slice(0, -maxRequests * (follows ? 1 : 2));
   for (const row of old.filter(({ open }) => !open)) {
     row.run.delete(row.request.arrived);

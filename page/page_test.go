@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,15 +162,18 @@ func testFaults(p *page) {
 			...words.map(([title, code, text]) => [title, "code=" + code, text]),
 		];`).([]any)
 	p.equal("$$('#buttons button').length", len(offers))
+	var moments []string // when the faults act
 	for _, offer := range offers {
 		button := offer.([]any)
 		label, query, meaning := button[0].(string), button[1].(string), button[2].(string)
+		moments = append(moments, strings.Split(meaning, ",")[0])
 		p.equal("find(arguments[0]).title", query+": "+meaning, label)
 		p.click(label)
 		p.see("#sign.active #headline", label, "#sentence", "for the next request, then as usual. "+meaning,
 			"#query", query+"&times=1")
 		p.equal("document.title", label+" – Petstore")
 	}
+	p.equal("$$('#buttons h3').map(shown)", slices.Compact(moments))
 	for scope, want := range map[string][2]string{
 		"Every request":   {"for every request. ", "code=503"},
 		"The next getPet": {"for the next getPet request, ", "code=503&operation=getPet&times=1"},
@@ -333,6 +337,7 @@ func testFacts(p *page) {
 		"201, malformed": "chip bad", "502, HTML": "chip bad", "409": "chip bad", "201, client left": "chip warn", "400": "chip warn",
 	}, colours)
 	p.equal("$$('.verdict.bad').length", 5) // the others add nothing that is there
+	p.equal("$$('.what > .bad').map(shown).includes('adds pet 1')", true)
 
 	// A client that makes a new key for each try sends the same, too.
 	p.start("POST /v1/pets", rex, "User-Agent: b", "Idempotency-Key: 1", "Prefer: answer-delay=30")
@@ -616,6 +621,12 @@ func testList(p *page) {
 	send(60)
 	p.see("#count", "60", "#rows", "/v1/pets/60?", "#below", "")
 	p.equal(isAtEnd, true)
+	p.fill("filter", "pets/1?")
+	p.see("#count", "1 of 60 requests")
+	p.fill("filter", "")
+	if p.eval("return "+isAtEnd) != true {
+		p.Error("the list is not at its end without the filter, want it there at once")
+	}
 
 	// A row that opens, and one that is focused, stay where they are.
 	before := pick(47)
