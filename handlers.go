@@ -234,7 +234,7 @@ func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 // exchange is a request that is being answered.
 type exchange struct {
 	service  *service
-	world    *world // the current one at the arrival of the request or, under /__admin, of its body
+	world    *world // the current one at the arrival of a recorded request or, under /__admin, of its body
 	route    *route
 	area     area
 	w        http.ResponseWriter
@@ -249,18 +249,16 @@ type exchange struct {
 
 func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route) *exchange {
 	x := &exchange{service: s, route: rt, area: areaOf(r, rt), w: w, r: r, fault: noFault}
-	if !x.area.isRecorded {
-		x.world, _ = s.journal.current()
-		return x
+	if x.area.isRecorded {
+		x.entry = &entry{
+			Method:    r.Method,
+			URL:       r.RequestURI,
+			Client:    r.RemoteAddr,
+			Operation: rt.operation,
+			Headers:   sentHeader(r, s.key),
+		}
+		x.world = s.journal.add(x.entry)
 	}
-	x.entry = &entry{
-		Method:    r.Method,
-		URL:       r.RequestURI,
-		Client:    r.RemoteAddr,
-		Operation: rt.operation,
-		Headers:   sentHeader(r, s.key),
-	}
-	x.world = s.journal.add(x.entry)
 	return x
 }
 
@@ -392,7 +390,7 @@ func (x *exchange) admit() error {
 		return err
 	}
 	if x.area.isAdmin {
-		x.world, _ = x.service.journal.current() // as a reset may have come before the body
+		x.world, _ = x.service.journal.current()
 	}
 	if x.area.getsFaults {
 		return x.chooseFault()

@@ -119,18 +119,18 @@ function read() {
     .then(() => storage.apiKey && readNews())
     .catch(showTrouble)
     .catch(console.error)
-    .then((isAll) => {
+    .then(() => {
       follow();
       keepFocus();
       readAloud();
       clearTimeout(timer);
-      timer = setTimeout(read, isAll === false ? 0 : interval);
+      timer = setTimeout(read, interval);
     });
   return reading;
 }
 
-// readNews reads and draws what is new, and reports whether this is all. The request
-// that ended last is read again, to see whether it is still the same.
+// readNews reads and draws what is new. The request that ended last is read again, to
+// see whether it is still the same.
 async function readNews() {
   if (page.buttons.childElementCount === 0) {
     const openAPI = await call("GET", "/openapi.json");
@@ -144,7 +144,7 @@ async function readNews() {
   const isOther = ({ arrived, time }) => rows.has(arrived) && rows.get(arrived).request.time !== time;
   if (journal.meta.ended < meta.ended || all.some(isOther)) {
     beginAnew();
-    return false;
+    return;
   }
   settle();
   takeRequests(all);
@@ -166,7 +166,9 @@ async function readNews() {
     setText(row.firstChild.lastChild, durationOf(row.request));
   }
   drawSign(fault);
-  return !pets.isStale || readPets();
+  while (pets.isStale) {
+    await readPets();
+  }
 }
 
 // beginAnew notes that petstore was started again.
@@ -220,8 +222,7 @@ function emptyPets() {
   page.petRows.replaceChildren();
 }
 
-// readPets reads and draws the next page of pets, the last of which stay. It reports
-// whether it was the last page.
+// readPets reads and draws the next page of pets, the last of which stay.
 async function readPets() {
   const added = await call("GET", `/__admin/pets?limit=${maxPets}&after=${pets.lastID}`, longLimit);
   for (const { id, name, status = "" } of added) {
@@ -234,7 +235,6 @@ async function readPets() {
   pets.isStale = added.length === maxPets;
   [...page.petRows.children].slice(maxPets).forEach((one) => one.remove());
   setText(page.petCount, pets.count > maxPets ? `the last ${maxPets} of ${pets.count}` : String(pets.count || "None"));
-  return !pets.isStale;
 }
 
 // The list follows its end, unless somebody reads, or aims at a row.
@@ -717,7 +717,6 @@ let story = ""; // what the sign says of it
 async function tellStory() {
   const pet = newPet();
   const { period } = meta;
-  showAll();
   story = "This page adds a pet, gets no answer, and will try again. ";
   await addPet(pet, { Prefer: "code=lost" });
   await new Promise((resolve) => setTimeout(resolve, pace));
