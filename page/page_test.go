@@ -1011,7 +1011,7 @@ func testTrouble(p *page) {
 	p.startService(strings.TrimPrefix(p.base, "http://"))
 	p.see("#sign.calm #headline", usual, "#last", "Petstore was started again")
 	p.equal("rows()", []string{"404|GET /v1/pets/1", "was waiting|GET /v1/pets|Prefer: delay=30"})
-	p.fill("filter", "404") // the notice goes with whatever is done next
+	p.fill("filter", "not_found") // the notice goes with whatever is done next
 	p.press(" ")
 	p.see("#count", "1 of 2 requests", "#notice", "")
 	p.fill("filter", "")
