@@ -234,7 +234,7 @@ func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 // exchange is a request that is being answered.
 type exchange struct {
 	service  *service
-	world    *world // the current one at the arrival of a recorded request or, under /__admin, of its body
+	world    *world // the current one at the arrival of a recorded request or, under /__admin, of its body; else nil
 	route    *route
 	area     area
 	w        http.ResponseWriter

@@ -2063,8 +2063,8 @@ func TestInFlightAtReset(t *testing.T) {
 	s.wantFault(t, `{"code":"418","matched":0,"applied":0}`)
 	equal(t, "the pets", s.pets(t), "[]")
 
-	// Requests under /__admin use the state of when their body has arrived, and other
-	// requests the fault.
+	// When its body has arrived, a request under /__admin uses the state of that moment, and
+	// another request gets the fault that is set then.
 	put := s.sendRaw(t, "PUT /__admin/fault?code=404", "Expect: 100-continue\nTransfer-Encoding: chunked")
 	equal(t, "the status before the body", put.read().status, 100)
 	s.reset(t, "")

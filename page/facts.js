@@ -263,7 +263,10 @@ export function comingOf({ matched, applied, code = "ok", skip = 0, times = Infi
   const usual = { fault: {}, count: Infinity };
   const steps = [
     { ...usual, count: skip - matched },
-    ...codes.slice(isList ? applied : 0).map((one) => ({ fault: { ...others, code: one }, count: isList ? 1 : times - applied })),
+    ...codes.slice(isList ? applied : 0).map((one) => ({
+      fault: { ...others, code: one },
+      count: isList ? 1 : times - applied,
+    })),
     usual,
   ];
   const runs = []; // of steps that do the same
