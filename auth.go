@@ -57,12 +57,26 @@ func requireKey(key string, r *http.Request) error {
 	return nil
 }
 
-// hideKey returns the values of an Authorization header with *** in place of the key,
-// wherever it stands: also in quotes, or before a comma.
-func hideKey(key string, values []string) []string {
+// hideCredentials returns the values of an Authorization header without what is secret. After
+// the scheme, which stays, *** replaces the key, wherever it occurs, and all but the first six
+// characters of anything else. That may be the key of another service, sent by mistake, and six
+// characters tell most mistakes, such as undefined.
+func hideCredentials(key string, values []string) []string {
 	hidden := make([]string, len(values))
 	for i, value := range values {
-		hidden[i] = strings.ReplaceAll(value, key, "***")
+		scheme := "" // with the space after it
+		first, rest, found := strings.Cut(value, " ")
+		if found && first != key && !strings.ContainsAny(first, `=,"`) {
+			scheme = value[:len(value)-len(rest)]
+		}
+		credentials := "***"
+		if sent := value[len(scheme):]; sent != key {
+			credentials = strings.ReplaceAll(sent, key, "***")
+		}
+		if len(credentials) > 6 {
+			credentials = credentials[:6] + "***"
+		}
+		hidden[i] = scheme + credentials
 	}
 	return hidden
 }

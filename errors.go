@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -224,15 +225,16 @@ func unknownNames[V any](given map[string]V, known []string) []string {
 
 // fault is what a request gets to test a program: it fails, or waits. A Prefer header asks
 // for a fault of its own request, and a standing fault gives one to the requests that follow.
+// A fault must not be modified: requests and their entries in the journal share it.
 type fault struct {
-	faultParameters // with one code at most
+	faultParameters // whose Code is a single one, or empty
 	effect          *effect
 	delay           time.Duration
 	answerDelay     time.Duration
-	released        context.Context // done when no request is to wait for the fault any longer
+	released        context.Context // once it is done, no request waits for the fault
 }
 
-// noFault is the fault of a request that gets none.
+// noFault is the fault of a request that gets none. It must not be modified.
 var noFault = &fault{effect: noEffect, released: context.Background()}
 
 // faultParameters are the parameters of a fault, as they are shown. Those that were not
@@ -241,13 +243,8 @@ type faultParameters struct {
 	Code        string `json:"code,omitempty"`
 	Delay       string `json:"delay,omitempty"`
 	AnswerDelay string `json:"answer-delay,omitempty"`
-	errorParameters
-}
-
-// errorParameters are those of a simulated Error.
-type errorParameters struct {
-	RetryAfter string `json:"retry-after,omitempty"`
-	ErrorCode  string `json:"error-code,omitempty"`
+	RetryAfter  string `json:"retry-after,omitempty"` // with a status only
+	ErrorCode   string `json:"error-code,omitempty"`  // with a status only
 }
 
 const (
@@ -256,38 +253,20 @@ const (
 	dateAfter     = "date:"          // begins a RetryAfter that is to be a date
 )
 
-// A parameter has a name and a value, or is not given.
-type parameter struct{ name, value string }
-
-func (p faultParameters) list() []parameter {
-	return []parameter{
-		{"code", p.Code},
-		{"delay", p.Delay},
-		{"answer-delay", p.AnswerDelay},
-		{"retry-after", p.RetryAfter},
-		{"error-code", p.ErrorCode},
-	}
-}
+// faultParameterNames are the names of the faultParameters.
+var faultParameterNames = []string{"code", "delay", "answer-delay", "retry-after", "error-code"}
 
 // String returns the parameters in the form of Preference-Applied and of the log,
 // such as "code=503, delay=0.2".
 func (p faultParameters) String() string {
 	var given []string
-	for _, one := range p.list() {
-		if one.value != "" {
-			given = append(given, one.name+"="+one.value)
+	for i, value := range []string{p.Code, p.Delay, p.AnswerDelay, p.RetryAfter, p.ErrorCode} {
+		if value != "" {
+			given = append(given, faultParameterNames[i]+"="+value)
 		}
 	}
 	return strings.Join(given, ", ")
 }
-
-// faultParameterNames are the names of the parameters.
-var faultParameterNames = func() (names []string) {
-	for _, one := range (faultParameters{}).list() {
-		names = append(names, one.name)
-	}
-	return names
-}()
 
 // chooseFault chooses the fault of the request. A fault in the Prefer header takes
 // precedence; the standing fault then does not count the request.
@@ -300,7 +279,7 @@ func (x *exchange) chooseFault() error {
 	if f != nil {
 		x.w.Header().Set("Preference-Applied", f.String())
 	} else if standing := x.world.standing.Load(); standing != nil {
-		f = standing.next(x.route.operation)
+		f = standing.apply(x.route.operation)
 	}
 	if f != nil {
 		x.fault = f
@@ -312,8 +291,7 @@ func (x *exchange) chooseFault() error {
 // parsePrefer returns the fault that Prefer headers ask for, or nil, and the sorted names
 // of the preferences that it does not know. The fault is released when ctx is done. The
 // first preference of a name wins. Commas and semicolons separate preferences, even within
-// quotes. So a code cannot be a list. In RFC 7240, a semicolon begins a parameter of a
-// preference instead.
+// quotes. In RFC 7240, a semicolon begins a parameter of a preference instead.
 func parsePrefer(ctx context.Context, lines []string) (f *fault, ignored []string, err error) {
 	if len(lines) == 0 {
 		return nil, nil, nil // as for most requests, without an allocation
@@ -329,43 +307,54 @@ func parsePrefer(ctx context.Context, lines []string) (f *fault, ignored []strin
 	}
 	asked, faults := parseFault(ctx, given)
 	if asked != (faultParameters{}) {
-		f = faults[0] // there is no second, as a comma would begin another preference
+		f = faults[0] // the only one: a comma ends a preference, so the code is no list
 	}
 	return f, unknownNames(given.Values, faultParameterNames), given.err
 }
 
 // parseFault parses the parameters that Prefer and standing faults share. It returns them,
-// and the faults that they ask for, which are released when ctx is done: one for each code
-// or, without a code, one. All of that is valid if given.err is nil.
+// and the faults that they ask for: one for each code of a list, or else one. The faults are
+// released when ctx is done. The results are valid if given.err is nil.
 func parseFault(ctx context.Context, given *arguments) (asked faultParameters, faults []*fault) {
-	f := fault{effect: noEffect, released: ctx}
-	f.Delay, f.delay = given.seconds("delay")
-	f.AnswerDelay, f.answerDelay = given.seconds("answer-delay")
-	f.RetryAfter, f.ErrorCode = given.retryAfter(), given.errorCode()
-	f.Code = given.Get("code")
-	for _, code := range strings.Split(f.Code, ",") { // without a code, once
-		one := f
+	var delay, answerDelay time.Duration
+	asked.Code = given.Get("code")
+	asked.Delay, delay = given.seconds("delay")
+	asked.AnswerDelay, answerDelay = given.seconds("answer-delay")
+	asked.RetryAfter = given.retryAfter()
+	asked.ErrorCode = given.errorCode()
+	hasStatus := false
+	for _, code := range strings.Split(asked.Code, ",") { // without a code, once, with ""
+		f := &fault{
+			faultParameters: asked,
+			effect:          noEffect,
+			delay:           delay,
+			answerDelay:     answerDelay,
+			released:        ctx,
+		}
+		f.Code = code
 		if given.Has("code") {
-			e, err := findEffect(code)
+			var err error
+			f.effect, err = findEffect(code)
 			given.note(err)
-			one.Code, one.effect = code, e
 		}
-		if one.effect.errorStatus == 0 {
-			one.errorParameters = errorParameters{}
+		if f.effect.errorStatus > 0 {
+			hasStatus = true
+		} else {
+			f.RetryAfter, f.ErrorCode = "", ""
 		}
-		faults = append(faults, &one)
+		faults = append(faults, f)
 	}
-	for i, one := range f.list() {
-		isUsed := func(f *fault) bool { return f.list()[i].value != "" }
-		if one.value != "" && !slices.ContainsFunc(faults, isUsed) {
-			given.note(badRequest(codeInvalidParameter, one.name+" needs a status as code, such as code=503"))
-		}
+	const needsStatus = " needs a status as code, such as code=503"
+	if asked.RetryAfter != "" && !hasStatus {
+		given.note(badRequest(codeInvalidParameter, "retry-after"+needsStatus))
 	}
-	return f.faultParameters, faults
+	if asked.ErrorCode != "" && !hasStatus {
+		given.note(badRequest(codeInvalidParameter, "error-code"+needsStatus))
+	}
+	return asked, faults
 }
 
-// standingFault gives faults to the requests that follow. Its JSON is what PUT and GET
-// /__admin/fault show. It is safe for concurrent use.
+// standingFault gives faults to the requests that follow. It is safe for concurrent use.
 type standingFault struct {
 	faultParameters        // its Code may be a list, separated by commas
 	Operation       string `json:"operation,omitempty"` // empty for all requests under /v1
@@ -376,14 +365,14 @@ type standingFault struct {
 	Matched int64      `json:"matched"`
 	Applied int64      `json:"applied"`
 
-	faults     []*fault           // which requests get in turn: one for each code
-	maxApplied int64              // the largest value of Applied
+	faults     []*fault           // one for each code of a list, each applied once, or else one
+	maxApplied int64              // the largest value of Applied; of a list, its length
 	release    context.CancelFunc // releases the faults
 }
 
-// parseStandingFault parses the parameters of PUT /__admin/fault. No request waits for the
-// fault when its release is called, or ctx is done. The operations are those that it can be
-// for.
+// parseStandingFault parses the parameters of PUT /__admin/fault, whose operation must be one
+// of those given. No request waits for the fault once its release has been called, or ctx is
+// done.
 func parseStandingFault(ctx context.Context, given *arguments, operations []string) (*standingFault, error) {
 	f := &standingFault{}
 	ctx, f.release = context.WithCancel(ctx)
@@ -410,58 +399,79 @@ func parseStandingFault(ctx context.Context, given *arguments, operations []stri
 	return f, nil
 }
 
-// next counts a request of this operation if the fault is for it, and returns the fault
+// apply counts a request of this operation if the fault is for it, and returns the fault
 // that the request gets, or nil.
-func (f *standingFault) next(operation string) *fault {
+func (f *standingFault) apply(operation string) *fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.Operation != "" && f.Operation != operation {
 		return nil
 	}
+	next := f.next()
 	f.Matched++
-	if f.Matched <= f.Skip || f.Applied == f.maxApplied {
-		return nil
+	if next != nil {
+		f.Applied++
 	}
-	next := f.faults[f.Applied%int64(len(f.faults))] // maxApplied ends a list
-	f.Applied++
 	return next
 }
 
-// encode returns the fault as JSON.
+// next returns the fault that the next matching request gets, or nil. The caller holds mu.
+func (f *standingFault) next() *fault {
+	switch {
+	case f.Matched < f.Skip, f.Applied == f.maxApplied:
+		return nil
+	case len(f.faults) == 1:
+		return f.faults[0]
+	}
+	return f.faults[f.Applied]
+}
+
+// shownFault is a standing fault as PUT and GET /__admin/fault show it.
+type shownFault struct {
+	*standingFault
+	Next *faultParameters `json:"next,omitempty"` // what the next matching request gets, or nil
+}
+
+// encode returns the JSON of the shownFault.
 func (f *standingFault) encode() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return encodeJSON(f)
+	shown := shownFault{standingFault: f}
+	if next := f.next(); next != nil {
+		shown.Next = &next.faultParameters
+	}
+	return encodeJSON(shown)
 }
 
-// effect is what the code of a fault does to a request. What that means for the client is
-// described in api/openapi.json.
+// effect is what the code of a fault does to a request. It must not be modified. What it
+// means for the client is described in api/openapi.json.
 type effect struct {
 	code           string
 	errorStatus    int                         // the code, if it is a status, or 0
 	skipsOperation bool                        // whether the operation is not performed
 	change         func(*fault, answer) answer // returns the answer to send; nil leaves it as it is
-	send           sender
-	pieces         int  // of the body, if send sends it in several
-	pause          int  // in seconds, after each piece but the one that completes the body
-	spoils         bool // whether the client cannot use what it gets of the body
+	cut            int                         // percent of the body that is not sent; if nothing is left, no status is sent either
+	pieces         int                         // in which the body is sent, if there are several
+	pause          int                         // in seconds, after each piece but the one that completes the body
+	end            ending                      // how the request ends
+	spoils         bool                        // whether the client cannot use what it gets of the body
 }
 
 // noEffect is also that of a fault without a code.
-var noEffect = &effect{code: "ok", send: sendAll}
+var noEffect = &effect{code: "ok"}
 
 // wordEffects are the effects of the codes that are words.
 var wordEffects = []*effect{
 	noEffect,
-	{code: "hangup", skipsOperation: true, send: sendNothing},
-	{code: "rst", skipsOperation: true, send: sendReset},
-	{code: "lost", send: sendNothing},
-	{code: "truncate", send: truncate, spoils: true},
-	{code: "stall", send: truncate, pause: 30, spoils: true},
-	{code: "drip", send: drip, pieces: 10, pause: 1},
-	{code: "malformed", change: halve, send: sendAll, spoils: true},
-	{code: "html", change: replaceByHTML, send: sendAll},
-	{code: "newer", change: addMember, send: sendAll},
+	{code: "hangup", skipsOperation: true, cut: 100, end: endClosed},
+	{code: "rst", skipsOperation: true, cut: 100, end: endReset},
+	{code: "lost", cut: 100, end: endClosed},
+	{code: "truncate", cut: 50, end: endClosed, spoils: true},
+	{code: "stall", cut: 50, pause: 30, end: endClosed, spoils: true},
+	{code: "drip", pieces: 10, pause: 1},
+	{code: "malformed", change: halve, spoils: true},
+	{code: "html", change: replaceByHTML},
+	{code: "newer", change: addMember},
 }
 
 // findEffect returns the effect of a code, or noEffect and an Error if there is no such code.
@@ -477,38 +487,32 @@ func findEffect(code string) (*effect, error) {
 	if err != nil { // its message does not name the words
 		return noEffect, invalidParameter("code", code, "a status from 400 to 599, "+orList(words))
 	}
-	return &effect{code: code, errorStatus: int(status), skipsOperation: true, change: simulate, send: sendAll}, nil
+	return &effect{code: code, errorStatus: int(status), skipsOperation: true, change: simulate}, nil
 }
 
 // simulate answers with the Error of a status. A simulated 401 is that of a wrong key.
 func simulate(f *fault, _ answer) answer {
 	const message = "simulated error, as requested"
 	e := newError(f.effect.errorStatus, message)
-	if e.Status == http.StatusUnauthorized {
+	retryAfter := f.RetryAfter
+	switch e.Status {
+	case http.StatusUnauthorized:
 		e = invalidToken(message)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		retryAfter = cmp.Or(retryAfter, "1")
 	}
 	e.Code = cmp.Or(f.ErrorCode, e.Code)
 	a := errorAnswer(e)
-	a.retryAfter = f.RetryAfter
-	if a.retryAfter == "" && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable) {
-		a.retryAfter = "1"
+	if number, isDate := strings.CutPrefix(retryAfter, dateAfter); isDate {
+		seconds, _ := strconv.Atoi(number) // which has been parsed before
+		date := time.Now().Add(time.Duration(seconds) * time.Second)
+		retryAfter = date.Add(time.Second - 1).UTC().Format(http.TimeFormat) // rounded up
+	}
+	if retryAfter != "" && retryAfter != "none" {
+		a.header = newHeader("Retry-After", retryAfter)
+		maps.Copy(a.header, e.header)
 	}
 	return a
-}
-
-// retryAfterHeader returns the value of the header Retry-After of an answer that is sent
-// now, or "" for none. A date is rounded up to a second.
-func retryAfterHeader(retryAfter string) string {
-	number, isDate := strings.CutPrefix(retryAfter, dateAfter)
-	switch {
-	case isDate:
-		seconds, _ := strconv.Atoi(number) // which has been parsed before
-		at := time.Now().Add(time.Duration(seconds+1)*time.Second - 1)
-		return at.UTC().Format(http.TimeFormat)
-	case retryAfter == "none":
-		return ""
-	}
-	return retryAfter
 }
 
 // halve leaves half of the body, so that it is no JSON.
@@ -517,8 +521,8 @@ func halve(_ *fault, a answer) answer {
 	return a
 }
 
-// addMember gives each pet a member that clients do not know. Within a text, there is a
-// backslash before each quote.
+// addMember gives each pet a member that clients do not know. What it replaces is always the
+// beginning of a pet: in the name of one, a backslash comes before each quote.
 func addMember(_ *fault, a answer) answer {
 	a.body = bytes.ReplaceAll(a.body, []byte(`{"id":`), []byte(`{"addedLater":{"x":[1]},"id":`))
 	return a
@@ -543,44 +547,14 @@ func resetTCP(w http.ResponseWriter) {
 	}
 }
 
-// truncate sends half of the body, or nothing if there is none, and then pauses.
-func truncate(x *exchange, status int, body []byte) (rest []byte, end ending) {
-	if len(body) > 0 {
-		x.writeHeader(status)
-		x.sendPiece(body[:len(body)/2])
-	}
-	if !x.pause() {
-		return nil, endLeft
-	}
-	return nil, endClosed
-}
-
-// drip sends the body in pieces, none of which is empty, with a pause between them.
-func drip(x *exchange, status int, body []byte) (rest []byte, end ending) {
-	x.writeHeader(status)
-	rest = body
-	for n := min(x.fault.effect.pieces, len(rest)); n > 1; n-- {
-		piece := rest[:len(rest)/n]
-		rest = rest[len(piece):]
-		x.sendPiece(piece)
-		if !x.pause() {
-			return nil, endLeft
-		}
-	}
-	return rest, endComplete
-}
-
-// pause makes the pause of the code of the fault, as wait does.
-func (x *exchange) pause() bool {
-	return x.wait(time.Duration(x.fault.effect.pause) * x.service.durations.second)
-}
-
-// longestPauses returns how many seconds of pauses there can be before the last piece of an
-// answer.
+// longestPauses returns the longest time, in seconds, that a code pauses between the pieces of
+// a body.
 func longestPauses() int {
 	longest := 0
 	for _, e := range wordEffects {
-		longest = max(longest, (e.pieces-1)*e.pause)
+		if e.pieces > 1 {
+			longest = max(longest, (e.pieces-1)*e.pause)
+		}
 	}
 	return longest
 }

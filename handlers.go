@@ -77,7 +77,7 @@ func newService(ctx context.Context, key string, seed *store, log *slog.Logger) 
 	}
 	for path, methods := range allowed {
 		slices.Sort(methods)
-		s.addRoute(&route{pattern: path, handle: refuseMethod(strings.Join(methods, ", ")), onlyRefuses: true})
+		s.addRoute(&route{pattern: path, handle: refuseMethod(strings.Join(methods, ", ")), refuses: true})
 	}
 	s.addRoute(unknownRoute)
 	return s
@@ -89,13 +89,13 @@ func (s *service) addRoute(rt *route) {
 
 // route maps the requests that a pattern matches to an operation.
 type route struct {
-	pattern     string      // of http.ServeMux, in which GET includes HEAD
-	operation   string      // the name of the operation in api/openapi.json, if it has one
-	parameters  []string    // of the query; the operation gets no others
-	takesSeed   bool        // whether its body is a seed; under /__admin, no other body is taken
-	header      http.Header // of its answers, unless a gateway seems to have made them
-	handle      handler     // the operation
-	onlyRefuses bool        // whether no operation is for its requests
+	pattern    string      // of http.ServeMux, in which GET includes HEAD
+	operation  string      // the name of the operation in api/openapi.json, if it has one
+	parameters []string    // of the query; the operation gets no others
+	takesSeed  bool        // whether its body is a seed; under /__admin, no other body is taken
+	header     http.Header // of its answers, unless a gateway seems to have made them
+	handle     handler     // the operation
+	refuses    bool        // whether handle refuses all requests, with a 404 or a 405
 }
 
 // A handler performs an operation, or returns an error, which becomes an answer.
@@ -129,7 +129,7 @@ func routes() []*route {
 }
 
 // unknownRoute is the route of the paths that no other route has.
-var unknownRoute = &route{pattern: "/", handle: refusePath, onlyRefuses: true}
+var unknownRoute = &route{pattern: "/", handle: refusePath, refuses: true}
 
 // faultOperations returns the operations that a standing fault can be for.
 func faultOperations() []string {
@@ -164,13 +164,21 @@ var pageHeader = http.Header{
 
 // baseHeader is the header of all answers.
 var baseHeader = http.Header{
-	"Cache-Control": {"no-store"}, // or a browser would keep a simulated 410
-	"Vary":          {"Origin"},   // or a cache might give a page an answer without the header of allowAllOrigins
+	// A browser would keep a 410, even a simulated one, and not send the request again.
+	"Cache-Control": {"no-store"},
+	// A cache would give a page of another origin an answer without the header of
+	// allowAllOrigins.
+	"Vary": {"Origin"},
 }
 
 // ServeHTTP answers OPTIONS, and finds the route of any other request.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.wasCalled.Store(true)
+	if s.ctx.Err() != nil {
+		// The stop has begun. Before Go 1.25, net/http could take the connection for an idle
+		// one, and close it before the answer is sent. Newer versions drop the request, too.
+		panic(http.ErrAbortHandler)
+	}
 	maps.Copy(w.Header(), baseHeader)
 	allowAllOrigins(w.Header(), r)
 	if strings.HasPrefix(r.UserAgent(), "Mozilla/") || r.Header.Get("Origin") != "" { // a browser
@@ -213,17 +221,17 @@ func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 			x.record(answer{errorText: "petstore has a bug; its standard error has the details"}, endClosed)
 		}
 	}()
-	a, send := x.makeAnswer()
+	a, isThere := x.makeAnswer()
 	x.setHeader(a)
-	body := a.body
-	if r.Method == "HEAD" {
-		body = nil
+	var last []byte
+	end := endLeft
+	if isThere {
+		last, end = x.send(a)
 	}
-	rest, end := send(x, a.status, body)
 	x.record(a, end)
 	switch end {
 	case endComplete:
-		w.Write(rest)
+		w.Write(last)
 		return
 	case endReset:
 		resetTCP(w)
@@ -234,7 +242,7 @@ func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 // exchange is a request that is being answered.
 type exchange struct {
 	service  *service
-	world    *world // the current one at the arrival of a recorded request or, under /__admin, of its body; else nil
+	world    *world // the current one when the request arrived or, under /__admin, when its body has arrived
 	route    *route
 	area     area
 	w        http.ResponseWriter
@@ -249,16 +257,19 @@ type exchange struct {
 
 func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route) *exchange {
 	x := &exchange{service: s, route: rt, area: areaOf(r, rt), w: w, r: r, fault: noFault}
-	if x.area.isRecorded {
-		x.entry = &entry{
-			Method:    r.Method,
-			URL:       r.RequestURI,
-			Client:    r.RemoteAddr,
-			Operation: rt.operation,
-			Headers:   sentHeader(r, s.key),
-		}
-		x.world = s.journal.add(x.entry)
+	if !x.area.isRecorded() {
+		x.world, _ = s.journal.current()
+		return x
 	}
+	x.entry = &entry{
+		Method:    r.Method,
+		URL:       r.RequestURI,
+		Client:    r.RemoteAddr,
+		Operation: rt.operation,
+		Headers:   sentHeader(r, s.key),
+		isPartial: r.ContentLength != 0, // until the body has been read
+	}
+	x.world = s.journal.add(x.entry)
 	return x
 }
 
@@ -268,8 +279,9 @@ func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route)
 func (x *exchange) record(a answer, end ending) {
 	x.recorded = true
 	o := &x.outcome
+	o.hasLeft = end == endLeft
 	switch {
-	case end != endLeft:
+	case !o.hasLeft:
 		o.Error = a.errorText
 	case o.Status == 0:
 		o.Error = "the client left before its answer"
@@ -287,11 +299,11 @@ func (x *exchange) record(a answer, end ending) {
 }
 
 // sentHeader returns the headers of a request with Host and Transfer-Encoding, which
-// net/http keeps elsewhere, and with *** in place of the key in Authorization.
+// net/http keeps elsewhere, and without the secret part of Authorization.
 func sentHeader(r *http.Request, key string) journalHeader {
 	h := maps.Clone(r.Header)
 	if given := h["Authorization"]; given != nil {
-		h["Authorization"] = hideKey(key, given)
+		h["Authorization"] = hideCredentials(key, given)
 	}
 	if r.Host != "" {
 		h["Host"] = []string{r.Host}
@@ -302,29 +314,36 @@ func sentHeader(r *http.Request, key string) journalHeader {
 	return journalHeader(h)
 }
 
-// area says how requests are treated, by their path.
-type area struct {
-	needsKey   bool
-	isRecorded bool // in the journal
-	getsFaults bool
-	isAdmin    bool // of a test: what its route does not take is refused
-}
+// area is a kind of paths, whose requests are treated alike.
+type area int
+
+const (
+	areaOpen    area = iota // needs no key, and shows nothing of the pets, the fault or the journal
+	areaAPI                 // under /v1: needs the key, is recorded in the journal, and gets faults
+	areaAdmin               // under /__admin: needs the key, and refuses what its route does not take
+	areaMistake             // of a client with a wrong base URL: only recorded, so that its user sees it
+)
+
+func (a area) needsKey() bool   { return a == areaAPI || a == areaAdmin }
+func (a area) isRecorded() bool { return a == areaAPI || a == areaMistake }
 
 // misplacedAdmin is where a test with the base URL of clients looks for /__admin.
 const misplacedAdmin = "/v1/__admin"
 
-// areaOf returns the area of a request. Elsewhere, a request that no operation is for is
-// that of a client with a wrong base URL if it has an Authorization. Browsers send such
-// requests without one.
+// areaOf returns the area of a request. One for a path or a method that does not exist is
+// taken for a mistake if it has an Authorization. Those that browsers send by themselves,
+// such as for /favicon.ico, have none.
 func areaOf(r *http.Request, rt *route) area {
-	switch p := r.URL.Path; {
+	p := r.URL.Path
+	switch {
 	case isUnder(p, "/__admin"), isUnder(p, misplacedAdmin):
-		return area{needsKey: true, isAdmin: true}
+		return areaAdmin
 	case isUnder(p, "/v1"):
-		return area{needsKey: true, isRecorded: true, getsFaults: true}
-	default:
-		return area{isRecorded: rt.onlyRefuses && r.Header["Authorization"] != nil}
+		return areaAPI
+	case rt.refuses && r.Header["Authorization"] != nil:
+		return areaMistake
 	}
+	return areaOpen
 }
 
 // answer is the answer to a request. The zero answer is none.
@@ -333,7 +352,6 @@ type answer struct {
 	header      http.Header // besides that of the route
 	contentType string      // empty without a body
 	body        []byte      // may be shared with other answers, so it must not be modified
-	retryAfter  string      // in the form of the parameter of a fault; see retryAfterHeader
 	errorText   string      // for the journal: the message, if it is an Error
 	fromGateway bool        // whether it is to look as if a gateway had made it, without the header of the route
 }
@@ -351,34 +369,32 @@ func errorAnswer(e Error) answer {
 	return a
 }
 
-// makeAnswer makes the answer to the request, and returns it with what sends it. If net/http
-// notices that the client has left during the delay, the operation is not performed,
+// makeAnswer makes the answer to the request, and reports whether the client is still there.
+// If net/http notices that it has left during the delay, the operation is not performed,
 // although a standing fault has counted the request.
-func (x *exchange) makeAnswer() (a answer, send sender) {
+func (x *exchange) makeAnswer() (a answer, isThere bool) {
 	if err := x.admit(); err != nil {
-		return x.failure(err), sendAll
+		return x.failure(err), true
 	}
 	if !x.wait(x.fault.delay) {
-		return answer{}, giveUp
+		return answer{}, false
 	}
 	effect := x.fault.effect
 	if !effect.skipsOperation {
 		a = x.perform()
 	}
-	if effect.change != nil {
+	isThere = x.wait(x.fault.answerDelay)
+	if effect.change != nil { // after the wait, as a Retry-After can be a date
 		a = effect.change(x.fault, a)
 	}
-	if !x.wait(x.fault.answerDelay) {
-		return a, giveUp
-	}
-	return a, effect.send
+	return a, isThere
 }
 
 // admit checks the key, reads the body, and chooses the fault. The body is read even if
 // the key is wrong, but then the error is that of the key (contract, section 5).
 func (x *exchange) admit() error {
 	var keyErr error
-	if x.area.needsKey {
+	if x.area.needsKey() {
 		keyErr = requireKey(x.service.key, x.r)
 	}
 	maxSize := int64(maxBody)
@@ -386,13 +402,16 @@ func (x *exchange) admit() error {
 		maxSize = maxSeed
 	}
 	bodyErr := x.readBody(maxSize)
-	if err := cmp.Or(keyErr, bodyErr); err != nil {
-		return err
+	if keyErr != nil {
+		return keyErr
 	}
-	if x.area.isAdmin {
+	if bodyErr != nil {
+		return bodyErr
+	}
+	switch x.area {
+	case areaAdmin:
 		x.world, _ = x.service.journal.current()
-	}
-	if x.area.getsFaults {
+	case areaAPI:
 		return x.chooseFault()
 	}
 	return nil
@@ -408,7 +427,10 @@ func (x *exchange) readBody(maxSize int64) error {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxSize))
 	if x.entry != nil {
-		x.service.journal.update(func() { x.entry.Body = firstBytes(body) })
+		x.service.journal.update(func() {
+			x.entry.Body = firstBytes(body)
+			x.entry.isPartial = err != nil || len(body) > maxText
+		})
 	}
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
@@ -479,9 +501,6 @@ func (x *exchange) perform() (a answer) {
 		return x.failure(err)
 	}
 	a, err := x.route.handle(x)
-	if err == nil && (a.status < 200 || a.status > 599) {
-		err = fmt.Errorf("the operation has returned no error, and the status %d", a.status)
-	}
 	if err != nil {
 		return x.failure(err)
 	}
@@ -490,7 +509,7 @@ func (x *exchange) perform() (a answer) {
 
 // parseQuery parses the query. A parameter of the route may be given at most once.
 func (x *exchange) parseQuery() error {
-	if x.route.onlyRefuses {
+	if x.route.refuses {
 		return nil // as the path or the method is the first error
 	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery) // URL.Query would drop what is malformed
@@ -507,7 +526,7 @@ func (x *exchange) parseQuery() error {
 		delete(query, name) // a parameter works only if its route lists it
 	}
 	x.query.Values = query
-	if x.area.isAdmin {
+	if x.area == areaAdmin {
 		return x.refuseUnknown(unknown)
 	}
 	// This is no error, as the client may be newer than the service.
@@ -540,9 +559,6 @@ func (x *exchange) setHeader(a answer) {
 		maps.Copy(h, x.route.header)
 	}
 	maps.Copy(h, a.header)
-	if value := retryAfterHeader(a.retryAfter); value != "" {
-		h.Set("Retry-After", value)
-	}
 	if len(a.body) > 0 {
 		h.Set("Content-Type", a.contentType)
 		// Without it, net/http would send a body over 2 KiB in chunks, and not notice that a
@@ -551,49 +567,62 @@ func (x *exchange) setHeader(a answer) {
 	}
 }
 
-// A sender sends an answer, whose body is empty for HEAD. It leaves the rest of the body,
-// which it returns with how the request ends.
-type sender func(x *exchange, status int, body []byte) (rest []byte, end ending)
-
 // ending is how a request ends.
 type ending int
 
 const (
-	endComplete ending = iota // the rest of the body is sent
+	endComplete ending = iota // the answer is sent to its end
 	endClosed                 // the connection is closed, and the client gets no more than what was sent
 	endReset                  // as endClosed, with a TCP RST
 	endLeft                   // as endClosed, as the client has left
 )
 
-func sendAll(x *exchange, status int, body []byte) (rest []byte, end ending) {
-	x.writeHeader(status)
-	return body, endComplete
+// send sends an answer as the code of the fault asks for. It does not send the piece that
+// completes the answer, which it returns: the request has to be recorded before.
+func (x *exchange) send(a answer) (last []byte, end ending) {
+	e := x.fault.effect
+	body := a.body[:len(a.body)*(100-e.cut)/100]
+	if x.r.Method == "HEAD" {
+		body = nil
+	}
+	if e.cut == 0 || len(body) > 0 {
+		x.w.WriteHeader(a.status) // net/http sends it with the first piece
+		x.outcome.Status = a.status
+	}
+	for n := min(e.pieces, len(body)); n > 1; n-- { // n pieces are left
+		size := len(body) / n
+		if !x.sendPiece(body[:size]) {
+			return nil, endLeft
+		}
+		body = body[size:]
+	}
+	if e.end == endComplete {
+		return body, endComplete
+	}
+	if !x.sendPiece(body) {
+		return nil, endLeft
+	}
+	return nil, e.end
 }
 
-func sendNothing(*exchange, int, []byte) (rest []byte, end ending) { return nil, endClosed }
-func sendReset(*exchange, int, []byte) (rest []byte, end ending)   { return nil, endReset }
-func giveUp(*exchange, int, []byte) (rest []byte, end ending)      { return nil, endLeft }
-
-// writeHeader writes the status and the header, which net/http sends with the first piece
-// of the body.
-func (x *exchange) writeHeader(status int) {
-	x.w.WriteHeader(status)
-	x.outcome.Status = status
+// sendPiece sends a piece of the body at once, makes the pause that follows it, and reports
+// whether the client is still there.
+func (x *exchange) sendPiece(piece []byte) bool {
+	if len(piece) > 0 {
+		x.w.Write(piece)
+		http.NewResponseController(x.w).Flush()
+	}
+	return x.wait(time.Duration(x.fault.effect.pause) * x.service.durations.second)
 }
 
-// sendPiece sends a piece of the body at once.
-func (x *exchange) sendPiece(piece []byte) {
-	x.w.Write(piece)
-	http.NewResponseController(x.w).Flush()
-}
-
-// log logs a recorded request, or a test's that may change something, on one line.
+// log logs, on one line, a request that is recorded, or one under /__admin that may change
+// something.
 func (x *exchange) log() {
 	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
 		return // as by default, without the work below
 	}
-	mayChange := x.area.isAdmin && x.r.Method != "GET" && x.r.Method != "HEAD"
-	if !x.area.isRecorded && !mayChange {
+	mayChange := x.area == areaAdmin && x.r.Method != "GET" && x.r.Method != "HEAD"
+	if !x.area.isRecorded() && !mayChange {
 		return
 	}
 	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", x.outcome.Status}
@@ -751,7 +780,8 @@ func reset(x *exchange) (answer, error) {
 		}
 	}
 	old := x.service.journal.reset(newWorld(x.service.ctx, seed))
-	old.end()
+	old.setStanding(nil) // as some of its requests may have yet to get a fault
+	old.cancel()
 	return answer{status: http.StatusNoContent}, nil
 }
 
@@ -786,7 +816,7 @@ func showJournal(x *exchange) (answer, error) {
 	after := x.query.integer("after", 0, math.MaxInt64, 0)
 	total := x.query.integer("total", 0, math.MaxInt64, 0)
 	maxWaiting := x.query.integer("waiting", 0, math.MaxInt64, math.MaxInt64)
-	hasHistory := x.query.choice("history", []string{"false", "true"}) == "true"
+	history := x.query.choice("history", []string{"false", "true"})
 	if x.query.err != nil {
 		return answer{}, x.query.err
 	}
@@ -794,17 +824,21 @@ func showJournal(x *exchange) (answer, error) {
 	_, p := j.current()
 	ctx, cancel := context.WithTimeout(x.r.Context(), x.service.durations.journal)
 	defer cancel()
-	defer context.AfterFunc(x.service.ctx, cancel)()
+	ignoreStop := context.AfterFunc(x.service.ctx, cancel)
+	defer ignoreStop()
 	if !j.wait(ctx, p, total, maxWaiting) && x.r.Context().Err() != nil {
 		// The client has left, so the journal, which may be large, is not encoded.
 		return answer{}, newError(http.StatusRequestTimeout, "the client left before its answer")
 	}
-	part := j.read(p, after, hasHistory)
+	if history == "true" {
+		p = nil
+	}
+	part := j.read(p, after)
 	return answer{status: http.StatusOK, contentType: "application/json", body: part.encode()}, nil
 }
 
 func clearJournal(x *exchange) (answer, error) {
-	x.service.journal.clear()
+	x.service.journal.beginPeriod()
 	return answer{status: http.StatusNoContent}, nil
 }
 

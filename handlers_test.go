@@ -255,7 +255,7 @@ func TestDescription(t *testing.T) {
 	equal(t, "the operations without a route", described, map[string][]string{})
 
 	for name, zero := range map[string]any{
-		"Error": Error{}, "NewPet": NewPet{}, "Pet": Pet{}, "AppliedFault": faultParameters{}, "Fault": &standingFault{},
+		"Error": Error{}, "NewPet": NewPet{}, "Pet": Pet{}, "AppliedFault": faultParameters{}, "Fault": shownFault{standingFault: &standingFault{}},
 		"JournalEntry": entry{period: &period{}, outcome: &outcome{}}, "JournalMeta": journalMeta{},
 	} {
 		all, required := api.members(name)
@@ -367,7 +367,7 @@ func TestListPets(t *testing.T) {
 	r := s.do(t, "GET /__admin/pets?status=sold&limit=2&after=30", "", "Prefer: code=503")
 	equal(t, "ids", r.ids(t), numbers(40, 50, 10))
 	r.wantHeader(t, "Link", `</__admin/pets?limit=2&status=sold&after=50>; rel="next"`)
-	s.wantFault(t, `{"code":"503","matched":0,"applied":0}`)
+	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"next":{"code":"503"}}`)
 }
 
 // The contract, section 4.2: add a pet.
@@ -644,7 +644,7 @@ func TestCORS(t *testing.T) {
 			r.wantHeader(t, "Access-Control-Max-Age", "600")
 		})
 	}
-	s.wantFault(t, `{"code":"503","matched":0,"applied":0}`)
+	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"next":{"code":"503"}}`)
 }
 
 // The contract, section 7: errors.
@@ -764,7 +764,7 @@ func TestNoSuchPath(t *testing.T) {
 		r := s.do(t, request, "", "Prefer: code=503")
 		r.wantError(t, 404, "not_found", "; /__admin is beside /v1, and not below it")
 	}
-	s.wantFault(t, `{"code":"418","matched":0,"applied":0}`)
+	s.wantFault(t, `{"code":"418","matched":0,"applied":0,"next":{"code":"418"}}`)
 	s.do(t, "DELETE /__admin/fault", "")
 	s.do(t, "GET /v1/v1/pets", "").wantError(t, 404, "not_found", "; /v1 stands twice")
 	long := "/" + strings.Repeat("x", 40)
@@ -816,23 +816,21 @@ func TestErrorOrder(t *testing.T) {
 			r := s.do(t, tt.request, tt.body, append(tt.headers, "Expect: 100-continue")...)
 			equal(t, "status", r.status, tt.status)
 			contains(t, "body", r.body, tt.message)
-			s.wantFault(t, fmt.Sprintf(`{"code":"ok","delay":"0","matched":%d,"applied":%[1]d}`, tt.applied))
+			s.wantFault(t, fmt.Sprintf(`{"code":"ok","delay":"0","matched":%d,"applied":%[1]d,"next":{"code":"ok","delay":"0"}}`, tt.applied))
 		})
 	}
 }
 
-// An operation that panics, returns an error that is not an Error, or returns no answer
-// has a bug. Only the log has the details.
+// An operation that panics, or returns an error that is not an Error, has a bug. Only the log
+// has the details.
 func TestBug(t *testing.T) {
 	secret := errors.New("open /secret: permission denied")
 	for name, tt := range map[string]struct {
 		handle handler
 		logged string
 	}{
-		"error":   {func(*exchange) (answer, error) { return jsonAnswer(201, []byte("1")), secret }, secret.Error() + `"`},
-		"panic":   {func(*exchange) (answer, error) { panic(secret) }, secret.Error() + `\\ngoroutine .*handlers_test.go`},
-		"nothing": {func(*exchange) (answer, error) { return answer{}, nil }, "the status 0"},
-		"status":  {func(*exchange) (answer, error) { return answer{status: 20}, nil }, "the status 20"},
+		"error": {func(*exchange) (answer, error) { return jsonAnswer(201, []byte("1")), secret }, secret.Error() + `"`},
+		"panic": {func(*exchange) (answer, error) { panic(secret) }, secret.Error() + `\\ngoroutine .*handlers_test.go`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
@@ -862,17 +860,15 @@ func TestPanic(t *testing.T) {
 		status int // what has been sent before
 	}{
 		"change": {&effect{change: func(*fault, answer) answer { panic("a bug") }}, 0},
-		"send": {&effect{send: func(x *exchange, status int, body []byte) ([]byte, ending) {
-			sendAll(x, status, body)
-			panic("a bug")
-		}}, 200},
+		"status": {&effect{change: func(*fault, answer) answer { return answer{} }}, 0},
+		"pause":  {&effect{pieces: 2, pause: 1}, 200}, // of a fault that cannot be released
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
 			w, _ := s.service.journal.current()
 			w.setStanding(&standingFault{faults: []*fault{{effect: tt.effect}}, maxApplied: 1, release: func() {}})
 			r := s.send(t, "GET /v1/pets", "").wait()
-			equal(t, "the error of the connection", errors.Is(r.err, io.EOF), true)
+			equal(t, "whether the whole answer comes", r.err == nil, false)
 			s.wantJournal(t, fmt.Sprint("GET /v1/pets ", tt.status))
 			e := s.journal(t, 1)[0]
 			equal(t, "the error", e.Error, "petstore has a bug; its standard error has the details")
@@ -881,7 +877,7 @@ func TestPanic(t *testing.T) {
 			equal(t, "the number of requests that wait", len(waiting), 0)
 			s.wantFault(t, `{"matched":1,"applied":1}`)
 			s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-			contains(t, "the log", s.log.take(), "a bug")
+			contains(t, "the log", s.log.take(), "panic serving")
 		})
 	}
 }
@@ -1033,7 +1029,8 @@ func TestRetryAfterDate(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.do(t, "PUT /__admin/fault?code=503,lost&retry-after=date:5&answer-delay=1.1", "").want(t, 200,
-		`{"code":"503,lost","answer-delay":"1.1","retry-after":"date:5","matched":0,"applied":0}`)
+		`{"code":"503,lost","answer-delay":"1.1","retry-after":"date:5","matched":0,"applied":0,`+
+			`"next":{"code":"503","answer-delay":"1.1","retry-after":"date:5"}}`)
 	least := time.Now().Add(6100 * time.Millisecond)
 	r := s.do(t, "GET /v1/pets", "")
 	most := time.Now().Add(6 * time.Second)
@@ -1309,7 +1306,7 @@ func TestWaitEnds(t *testing.T) {
 				s.waitWaiting(t, "POST /v1/pets createPet")
 				s.wantJournal(t)
 				if tt.fault != "" {
-					contains(t, "the fault", s.do(t, "GET /__admin/fault", "").body, `"matched":1,"applied":1}`)
+					contains(t, "the fault", s.do(t, "GET /__admin/fault", "").body, `"matched":1,"applied":1`)
 				}
 				pets := array(rex) // while the request waits
 				if tt.adds {
@@ -1370,7 +1367,7 @@ func TestFaultOperation(t *testing.T) {
 				if operation == want {
 					n = 1
 				}
-				s.wantFault(t, fmt.Sprintf(`{"code":"418","operation":"%s","matched":%d,"applied":%[2]d}`, operation, n))
+				s.wantFault(t, fmt.Sprintf(`{"code":"418","operation":"%s","matched":%d,"applied":%[2]d,"next":{"code":"418"}}`, operation, n))
 				equal(t, "operation in the journal", s.journal(t, 1)[0].Operation, want)
 			})
 		}
@@ -1411,6 +1408,50 @@ func TestFaultList(t *testing.T) {
 		{"code": "429", "delay": "0", "retry-after": "7", "error-code": "x"},
 		nil,
 	})
+}
+
+// The fault shows what the next matching request gets, before each of these requests and
+// after them.
+func TestNextFault(t *testing.T) {
+	const (
+		list   = "GET /v1/pets"
+		get    = "GET /v1/pets/1"
+		code   = `{"code":"503"}`
+		absent = ""
+	)
+	for _, tt := range []struct {
+		query    string
+		requests []string
+		next     []string // JSON
+	}{
+		{"code=503", []string{list, get}, []string{code, code, code}},
+		{"code=503&times=2", []string{list, get, list}, []string{code, code, absent, absent}},
+		{"code=503&skip=2&times=1", []string{list, list, list}, []string{absent, absent, code, absent}},
+		{"code=503&skip=1&operation=getPet", []string{list, get, list, get}, []string{absent, absent, code, code, code}},
+		{"delay=0.00&answer-delay=0", []string{list}, []string{`{"delay":"0","answer-delay":"0"}`, `{"delay":"0","answer-delay":"0"}`}},
+		{
+			"code=429,ok,lost&skip=1&delay=0&retry-after=0&error-code=x", []string{list, list, list, list},
+			[]string{
+				absent, `{"code":"429","delay":"0","retry-after":"0","error-code":"x"}`,
+				`{"code":"ok","delay":"0"}`, `{"code":"lost","delay":"0"}`, absent,
+			},
+		},
+	} {
+		t.Run(tt.query, func(t *testing.T) {
+			s := start(t)
+			next := func(answer response) string {
+				var fault struct{ Next json.RawMessage }
+				equal(t, "the error of the fault", json.Unmarshal([]byte(answer.body), &fault), nil)
+				return string(fault.Next)
+			}
+			got := []string{next(s.do(t, "PUT /__admin/fault?"+tt.query, ""))}
+			for _, request := range tt.requests {
+				s.send(t, request, "").wait()
+				got = append(got, next(s.do(t, "GET /__admin/fault", "")))
+			}
+			equal(t, "what is next", got, tt.next)
+		})
+	}
 }
 
 // Each code of a list is applied once, however many requests come at the same
@@ -1476,8 +1517,8 @@ func TestWaiting(t *testing.T) {
 	equal(t, "fault", w.Fault, map[string]string{"delay": "30"})
 	equal(t, "body", w.Body, newRex)
 	equal(t, "the key", w.Headers["Authorization"], "Bearer ***")
-	s.wantFault(t, `{"code":"503","matched":0,"applied":0}`) // which does not hold it
-	s.do(t, "DELETE /__admin/fault", "")                     // which does not release it
+	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"next":{"code":"503"}}`) // which does not hold it
+	s.do(t, "DELETE /__admin/fault", "")                                           // which does not release it
 	eventually(t, "the seconds so far to grow", func() bool {
 		_, later, _ := s.readJournal(t, "")
 		return len(later) == 2 && later[1].Seconds > w.Seconds
@@ -1492,14 +1533,14 @@ func TestWaiting(t *testing.T) {
 		s.waitWaiting(t, want...)
 	}
 	_, p := s.service.journal.current()
-	part := s.service.journal.read(p, 0, false)
+	part := s.service.journal.read(p, 0)
 	held[1].leave()
 	want = slices.Delete(want, 2, 3)
 	s.waitWaiting(t, want...)
 	equal(t, "the outcome of a request that waited when it was read", part.waiting[3].outcome, nil)
 
 	// What has ended is shown as it waited, with its outcome, and other seconds.
-	ended := *s.service.journal.read(p, 0, false).ended[0]
+	ended := *s.service.journal.read(p, 0).ended[0]
 	ended.outcome, ended.Seconds = nil, part.waiting[3].Seconds
 	equal(t, "the entry but for its outcome", ended, *part.waiting[3])
 }
@@ -1594,6 +1635,12 @@ func TestPeriods(t *testing.T) {
 			cancel()
 			_, p := s.service.journal.current()
 			equal(t, "whether 4 requests of the period have ended", s.service.journal.wait(done, p, 4, 9), false)
+
+			// A period can begin after a wait has ended, and before the journal is read.
+			s.do(t, request, "")
+			s.do(t, "GET /v1/pets", "")
+			equal(t, "the period of a reader without the history", s.service.journal.read(p, 0).meta.Period, 2)
+			equal(t, "the period of a reader of the history", s.service.journal.read(nil, 0).meta.Period, 3)
 		})
 	}
 }
@@ -1640,8 +1687,167 @@ func TestHistoryOfWaiting(t *testing.T) {
 	}
 }
 
+// A request repeats the last equal one that was over when it arrived, if that one had failed.
+func TestRepetitions(t *testing.T) {
+	// sent returns a request that came and ended after these times. It waits if it has no end.
+	sent := func(came, ended time.Duration, status int) *entry {
+		e := &entry{Time: timestamp{time.Unix(1000, 0).Add(came)}, period: &period{Number: 1}, Client: "[::1]:80", Headers: journalHeader{}}
+		if ended > 0 {
+			e.Seconds = (ended - came).Seconds()
+			e.outcome = &outcome{Status: status}
+		}
+		return e
+	}
+	left := func(e *entry) *entry {
+		e.hasLeft, e.Error = true, "the client left before the end of its answer"
+		return e
+	}
+	const s, ms = time.Second, time.Millisecond
+	malformed := &fault{effect: &effect{spoils: true}}
+	spoilt := func(e *entry, method string) *entry {
+		e.Fault, e.Method = malformed, method
+		return e
+	}
+	for name, tt := range map[string]struct {
+		requests []*entry
+		want     []int64
+	}{
+		"after an error":            {[]*entry{sent(0, 1*s, 503), sent(2*s, 3*s, 201)}, []int64{0, 1}},
+		"after a refusal":           {[]*entry{sent(0, 1*s, 400), sent(2*s, 3*s, 400)}, []int64{0, 1}},
+		"after no answer":           {[]*entry{sent(0, 1*s, 0), sent(2*s, 3*s, 201)}, []int64{0, 1}},
+		"after a success":           {[]*entry{sent(0, 1*s, 201), sent(2*s, 3*s, 503)}, []int64{0, 0}},
+		"after a part":              {[]*entry{spoilt(sent(0, 1*s, 200), ""), spoilt(sent(2*s, 3*s, 200), "")}, []int64{0, 1}},
+		"after a HEAD":              {[]*entry{spoilt(sent(0, 1*s, 200), "HEAD"), spoilt(sent(2*s, 3*s, 200), "HEAD")}, []int64{0, 0}},
+		"each repeats the last":     {[]*entry{sent(0, 1*s, 503), sent(2*s, 3*s, 503), sent(4*s, 5*s, 201)}, []int64{0, 1, 2}},
+		"a success ends it":         {[]*entry{sent(0, 1*s, 503), sent(2*s, 3*s, 201), sent(4*s, 5*s, 201)}, []int64{0, 1, 0}},
+		"two repeat the same":       {[]*entry{sent(0, 1*s, 503), sent(2*s, 9*s, 201), sent(3*s, 9*s, 201)}, []int64{0, 1, 1}},
+		"the other one in flight":   {[]*entry{sent(0, 2*s, 503), sent(1*s, 3*s, 201)}, []int64{0, 0}},
+		"a hedge that succeeds":     {[]*entry{sent(0, 5*s, 503), sent(1*s, 2*s, 201), sent(6*s, 7*s, 201)}, []int64{0, 0, 0}},
+		"at once, but for the last": {[]*entry{sent(0, 2*s, 503), sent(0, 5*s, 503), sent(3*s, 4*s, 201)}, []int64{0, 0, 1}},
+		"one that waits":            {[]*entry{sent(0, 1*s, 503), sent(2*s, 0, 0), sent(3*s, 4*s, 201)}, []int64{0, 1, 1}},
+
+		// The client may have left before petstore notices it.
+		"left, and noticed in time":  {[]*entry{left(sent(0, 2*s+99*ms, 0)), sent(2*s, 3*s, 201)}, []int64{0, 1}},
+		"left, and noticed too late": {[]*entry{left(sent(0, 2*s+100*ms, 0)), sent(2*s, 3*s, 201)}, []int64{0, 0}},
+		"left, but sent together":    {[]*entry{left(sent(0, 150*ms, 0)), left(sent(100*ms, 150*ms, 0))}, []int64{0, 0}},
+		"left, and not together":     {[]*entry{left(sent(0, 150*ms, 0)), left(sent(101*ms, 150*ms, 0))}, []int64{0, 1}},
+		"ended, and did not leave":   {[]*entry{sent(0, 2*s+1*ms, 503), sent(2*s, 3*s, 201)}, []int64{0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i, e := range tt.requests {
+				e.Arrived = int64(i + 1)
+				e.period = tt.requests[0].period
+				for _, other := range tt.requests {
+					end := other.Time.Add(other.duration())
+					if other.outcome != nil && !end.After(e.Time.Time) {
+						e.endedBefore++
+					}
+					if e.outcome != nil && other.outcome != nil && !end.After(e.Time.Add(e.duration())) {
+						e.Ended++ // in the order of ending
+					}
+				}
+			}
+			entries := slices.Clone(tt.requests)
+			slices.Reverse(entries)
+			noteRepetitions(entries)
+			var got []int64
+			for i, e := range entries {
+				got = append(got, e.Repeats)
+				equal(t, "Repeats in the journal", tt.requests[i].Repeats, 0)
+			}
+			equal(t, "what they repeat", got, tt.want)
+		})
+	}
+
+	// Requests are equal if they agree in these.
+	for name, tt := range map[string]struct {
+		change  func(*entry)
+		repeats int64
+	}{
+		"period":        {func(e *entry) { e.period = &period{Number: 2} }, 0},
+		"address":       {func(e *entry) { e.Client = "[::2]:80" }, 0},
+		"port":          {func(e *entry) { e.Client = "[::1]:81" }, 1},
+		"method":        {func(e *entry) { e.Method = "HEAD" }, 0},
+		"URL":           {func(e *entry) { e.URL = "/?x" }, 0},
+		"body":          {func(e *entry) { e.Body = "x" }, 0},
+		"part of it":    {func(e *entry) { e.isPartial = true }, 0},
+		"User-Agent":    {func(e *entry) { e.Headers = journalHeader{"User-Agent": {"x"}} }, 0},
+		"Origin":        {func(e *entry) { e.Headers = journalHeader{"Origin": {"x"}} }, 0},
+		"Authorization": {func(e *entry) { e.Headers = journalHeader{"Authorization": {"x"}} }, 0},
+		"Content-Type":  {func(e *entry) { e.Headers = journalHeader{"Content-Type": {"x"}} }, 0},
+		"other headers": {func(e *entry) { e.Headers = journalHeader{"Prefer": {"x"}, "X-Request-Id": {"x"}} }, 1},
+	} {
+		for _, changed := range []int{0, 1} {
+			entries := []*entry{sent(0, 1*s, 503), sent(2*s, 3*s, 201)}
+			entries[1].period = entries[0].period
+			entries[0].Arrived, entries[1].Arrived, entries[0].Ended, entries[1].endedBefore = 1, 2, 1, 1
+			tt.change(entries[changed])
+			noteRepetitions(entries)
+			equal(t, "what the second repeats if they differ in "+name, entries[1].Repeats, tt.repeats)
+		}
+	}
+}
+
+// The journal says what a request repeats as soon as its body has been read, and for as long as
+// the earlier request is kept.
+func TestRepeats(t *testing.T) {
+	s := start(t)
+	repeats := func(query string) (ended, waiting []int64) {
+		requests, held, _ := s.readJournal(t, query)
+		for _, e := range requests {
+			ended = append(ended, e.Repeats)
+		}
+		for _, e := range held {
+			waiting = append(waiting, e.Repeats)
+		}
+		return ended, waiting
+	}
+	s.send(t, "POST /v1/pets", newRex, "Prefer: code=lost").wait()
+	s.do(t, "POST /v1/pets", newRex, "X-Request-Id: 2")
+	s.do(t, "POST /v1/pets", newRex)
+	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText))
+	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText))
+	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText+1))
+	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText+1)) // of which a byte is not kept
+	ended, _ := repeats("")
+	equal(t, "what the requests repeat", ended, []int64{0, 1, 0, 0, 4, 0, 0})
+
+	// A body that does not come whole is equal to none.
+	s.reset(t, "")
+	for range 2 {
+		c := s.sendRaw(t, "POST /v1/pets", "Content-Length: 2")
+		c.CloseWrite()
+		c.read()
+	}
+	s.do(t, "POST /v1/pets", newRex, "Prefer: code=503")
+	s.startRequest(t, "POST /v1/pets") // whose body has not come yet
+	ended, waiting := repeats("")
+	equal(t, "what they repeat", ended, []int64{0, 0, 0})
+	equal(t, "what the one that waits repeats", waiting, []int64{0})
+
+	// One that waits repeats one whose client has left.
+	s.reset(t, "")
+	held := s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
+	s.waitWaiting(t, "GET /v1/pets listPets")
+	held.leave()
+	first := s.journal(t, 1)[0].Arrived
+	s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
+	s.waitWaiting(t, "GET /v1/pets listPets")
+	_, waiting = repeats("?after=9999")
+	equal(t, "what the one that waits repeats", waiting, []int64{first})
+	for range maxEnded - 1 {
+		call(s.service, "GET", "/v1/pets?other", "")
+	}
+	_, waiting = repeats("")
+	equal(t, "what it repeats while the first is kept", waiting, []int64{first})
+	call(s.service, "GET", "/v1/pets?other", "")
+	_, waiting = repeats("")
+	equal(t, "what it repeats when the first is dropped", waiting, []int64{0})
+}
+
 // However others reset and clear, a reader of the history gets each request once, periods
-// ascend in the order of arrival, and no wait outlasts its period.
+// ascend in the order of arrival, and no wait outlasts its period. The meta is not that of a
+// period before that of a request.
 func TestConcurrentPeriods(t *testing.T) {
 	const clients, each = 4, 200 // fewer requests than the journal keeps
 	h := startWith(t, func(s *service) { s.durations.journal = time.Hour }).service
@@ -1677,6 +1883,9 @@ func TestConcurrentPeriods(t *testing.T) {
 				t.Errorf("got a request twice: %+v, after %d", e, after)
 			}
 			periods[e.Arrived] = e.Period
+			if journal.Meta.Period < e.Period {
+				t.Errorf("got meta.period %d, want that of request %d or a later one: %d", journal.Meta.Period, e.Arrived, e.Period)
+			}
 		}
 		after = journal.Meta.Ended
 		return len(periods) == clients*each
@@ -1790,20 +1999,36 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// In Authorization, *** replaces the key wherever it occurs. Elsewhere, the key is shown.
+// In Authorization, after the scheme, *** replaces the key wherever it occurs, and all but the
+// first six characters of anything else. Elsewhere, the key is shown.
 func TestKeyIsHidden(t *testing.T) {
 	s := start(t)
 	key := testKey
-	for _, sent := range []string{`Bearer "` + key + `"`, "Basic x" + key + "x", key + key} {
+	for sent, want := range map[string]string{
+		"Bearer " + key:               "Bearer ***",
+		"Bearer  " + key:              "Bearer  ***",
+		`Bearer "` + key + `"`:        `Bearer "***"`,
+		"Basic x" + key + "x":         "Basic x***x",
+		"Basic x" + key + "xyz":       "Basic x***xy***",
+		key + key:                     "******",
+		key + " x":                    "*** x",
+		"Bearer undefined":            "Bearer undefi***",
+		"Bearer secret":               "Bearer secret",
+		"Bearer":                      "Bearer",
+		"sk_live_12345678":            "sk_liv***",
+		`key="sk_live_1", realm="x"`:  `key="s***`,
+		`Digest username="Mufasa", x`: "Digest userna***",
+	} {
 		s.do(t, "DELETE /__admin/requests", "")
 		s.do(t, "GET /v1/pets?"+key, "", "Authorization: "+sent, "X: "+key)
 		e := s.journal(t, 1)[0]
-		equal(t, "Authorization", e.Headers["Authorization"], strings.ReplaceAll(sent, key, "***"))
+		equal(t, "Authorization: "+sent, e.Headers["Authorization"], want)
 		equal(t, "another header", e.Headers["X"], key)
 		equal(t, "the URL", e.URL, "/v1/pets?"+key)
 	}
-	s.do(t, "GET /v1/pets", "", "Authorization: x"+key, "Authorization: "+key+"y")
-	equal(t, "two headers", s.journal(t, 2)[1].Headers["Authorization"], "x***, ***y")
+	s.do(t, "GET /v1/pets", "", "Authorization: x"+key, "Authorization: Basic "+key+"y")
+	equal(t, "two headers", s.journal(t, 2)[1].Headers["Authorization"], "x***, Basic ***y")
+	equal(t, "a key that is a part of the scheme", hideCredentials("e", []string{"Bearer e"})[0], "Bearer ***")
 
 	r := newRequest("GET", "/v1/pets", "")
 	sent := r.Header.Clone()
@@ -2060,7 +2285,7 @@ func TestInFlightAtReset(t *testing.T) {
 	late.read().want(t, 201, ida) // the fault has ended
 
 	s.wantJournal(t)
-	s.wantFault(t, `{"code":"418","matched":0,"applied":0}`)
+	s.wantFault(t, `{"code":"418","matched":0,"applied":0,"next":{"code":"418"}}`)
 	equal(t, "the pets", s.pets(t), "[]")
 
 	// When its body has arrived, a request under /__admin uses the state of that moment, and
@@ -2070,10 +2295,10 @@ func TestInFlightAtReset(t *testing.T) {
 	s.reset(t, "")
 	late = s.startRequest(t, "POST /v1/pets")
 	put.write("0\n\n")
-	put.read().want(t, 200, `{"code":"404","matched":0,"applied":0}`)
+	put.read().want(t, 200, `{"code":"404","matched":0,"applied":0,"next":{"code":"404"}}`)
 	late.write(newIda)
 	late.read().wantError(t, 404, "not_found", simulated)
-	s.wantFault(t, `{"code":"404","matched":1,"applied":1}`)
+	s.wantFault(t, `{"code":"404","matched":1,"applied":1,"next":{"code":"404"}}`)
 
 	// Whoever is released by a reset finds the new state.
 	old, _ := s.service.journal.current()
@@ -2227,7 +2452,7 @@ func TestSlowBody(t *testing.T) {
 	c.write("ab")
 	c.read().wantError(t, 408, "request_timeout", "")
 	equal(t, "the recorded body", s.journal(t, 1)[0].Body, "ab")
-	s.wantFault(t, `{"code":"503","matched":0,"applied":0}`)
+	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"next":{"code":"503"}}`)
 }
 
 // The process.
@@ -3416,6 +3641,7 @@ func (s *server) waitWaiting(t testing.TB, want ...string) (waiting []sentRecord
 // waits.
 type sentRecord struct {
 	Arrived       int64
+	Repeats       int64
 	Period        int64
 	Ended         int64 // 0 if it waits
 	Time          time.Time

@@ -619,7 +619,7 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 	// A client that repeats without an end must not push the request with the fault out of
 	// the journal.
 	s.journal.keeps = 100 * maxEnded
-	w, p := s.journal.current()
+	w, _ := s.journal.current()
 	query, _ := url.ParseQuery(fault)
 	standing, err := parseStandingFault(w.ctx, &arguments{Values: query}, s.faultOperations)
 	if err != nil {
@@ -664,8 +664,7 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 	leave()
 	srv.Close()
 	s.journal.settle()
-	const hasHistory = true
-	r.requests = s.journal.read(p, 0, hasHistory).ended
+	r.requests = s.journal.read(nil, 0).ended
 	return r, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net"
 	"net/http"
 	"slices"
 	"sort"
@@ -28,7 +29,7 @@ import (
 type world struct {
 	pets     *store
 	standing atomic.Pointer[standingFault] // nil for none
-	ctx      context.Context               // done when the world, or the process, is to end
+	ctx      context.Context               // once it is done, no request of this world waits for a fault
 	cancel   context.CancelFunc            // ends ctx
 }
 
@@ -36,12 +37,6 @@ type world struct {
 func newWorld(ctx context.Context, seed *store) *world {
 	ctx, cancel := context.WithCancel(ctx)
 	return &world{pets: seed.clone(), ctx: ctx, cancel: cancel}
-}
-
-// end ends the standing fault and all waits, when another world has replaced this one.
-func (w *world) end() {
-	w.setStanding(nil)
-	w.cancel()
 }
 
 // setStanding replaces the standing fault, and releases the requests that the
@@ -87,8 +82,8 @@ type object struct {
 }
 
 // parseObject parses the JSON object of a pet. The last of several members with the
-// same name wins, as in encoding/json. Error messages call the text name,
-// such as "the body".
+// same name wins, as in encoding/json. The name, such as "the body", is what error
+// messages call the text.
 func parseObject(name string, text []byte) (*object, error) {
 	if !utf8.Valid(text) {
 		return nil, badRequest(codeInvalidBody, name+" is not valid UTF-8")
@@ -112,11 +107,11 @@ func (o *object) take(name, allowed string) json.RawMessage {
 // text returns a member that must be a JSON string.
 func (o *object) text(name string) string {
 	value := o.take(name, "a string")
-	if !bytes.HasPrefix(value, []byte(`"`)) {
+	var text string
+	err := json.Unmarshal(value, &text) // which takes null, too
+	if err != nil || value[0] != '"' {
 		o.note(invalidJSON(name, string(value), "a string"))
 	}
-	var text string
-	json.Unmarshal(value, &text) // fails only after an error above
 	return text
 }
 
@@ -128,7 +123,7 @@ func (o *object) choice(name string, allowed []string) string {
 	}
 	delete(o.members, name)
 	var word string
-	json.Unmarshal(value, &word) // what is not a string is not one of the words
+	json.Unmarshal(value, &word) // of what is not a string, word stays empty
 	if !slices.Contains(allowed, word) {
 		o.note(invalidJSON(name, string(value), orList(allowed)))
 	}
@@ -143,8 +138,8 @@ func (o *object) integer(name string, least, most int64) int64 {
 	return n
 }
 
-// parseJSON parses text into v. Error messages call the text name, such as "the body".
-// They also say which JSON is allowed.
+// parseJSON parses text into v. The name, such as "the body", is what error messages call
+// the text. They also say which JSON is allowed.
 func parseJSON(name string, text []byte, v any, allowed string) error {
 	err := json.Unmarshal(text, v)
 	trimmed := bytes.TrimSpace(text)
@@ -316,8 +311,8 @@ func (s *store) putSeed(text []byte) error {
 		}
 	}
 	if s.pets[p.ID] != nil {
-		owner := slices.IndexFunc(s.ordered, func(other *storedPet) bool { return other.id == p.ID }) + 1
-		return badRequest(codeInvalidBody, fmt.Sprintf("id %d is taken by pet %d of the seed", p.ID, owner))
+		i := slices.IndexFunc(s.ordered, func(other *storedPet) bool { return other.id == p.ID })
+		return badRequest(codeInvalidBody, fmt.Sprintf("id %d is taken by pet %d of the seed", p.ID, i+1))
 	}
 	_, err = s.put(p)
 	return err
@@ -326,7 +321,8 @@ func (s *store) putSeed(text []byte) error {
 // entry is what the journal has of a request of a client. Bytes that are not UTF-8 become
 // U+FFFD in JSON. What the members mean is in api/openapi.json.
 type entry struct {
-	Arrived   int64         `json:"arrived"` // counts the requests as they arrive: 1, 2, 3, …
+	Arrived   int64         `json:"arrived"`           // counts the requests as they arrive: 1, 2, 3, …
+	Repeats   int64         `json:"repeats,omitempty"` // the Arrived of the request that it repeats, or 0; see noteRepetitions
 	*period                 // in which the request arrived
 	Time      timestamp     `json:"time"` // of its arrival
 	Method    string        `json:"method"`
@@ -336,8 +332,11 @@ type entry struct {
 	Headers   journalHeader `json:"headers"`         // see sentHeader
 	Body      string        `json:"body"`            // its first bytes, as far as they have been read
 	Fault     *fault        `json:"fault,omitempty"` // once it has been chosen, or nil
-	*outcome                // nil while the request waits
+	*outcome                // nil while the request waits; its members are then not encoded
 	Seconds   float64       `json:"seconds"` // from the arrival to the end, or so far
+
+	isPartial   bool  // whether Body is not the whole body, or not yet
+	endedBefore int64 // how many requests had ended when it arrived
 }
 
 // outcome is what became of a request. A request has ended when it has one.
@@ -349,6 +348,92 @@ type outcome struct {
 	Error         string        `json:"error,omitempty"`
 	Ignored       []string      `json:"ignored,omitempty"` // preferences, query parameters, members of the body; each sorted
 	Ended         int64         `json:"ended"`             // counts the requests as they end: 1, 2, 3, …
+
+	hasLeft bool // whether the client left before the end of its answer
+}
+
+// isUsable reports whether a request that has ended got an answer that its client can use.
+func (e *entry) isUsable() bool {
+	isSpoilt := e.Fault != nil && e.Fault.effect.spoils && e.Method != "HEAD"
+	return 200 <= e.Status && e.Status < 300 && e.Error == "" && !isSpoilt
+}
+
+// hasFailed reports whether a request has ended, and its client got no answer, not all of it,
+// or an error.
+func (e *entry) hasFailed() bool { return e.outcome != nil && !e.isUsable() }
+
+// maxNotice is how long petstore may take to notice that a client has left.
+const maxNotice = 100 * time.Millisecond
+
+// duration returns the Seconds of an entry.
+func (e *entry) duration() time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
+
+// wasOver reports whether a request that has ended was over when another one arrived. That of a
+// client that left was over although petstore noticed it up to maxNotice after that arrival. But
+// if the two had come within maxNotice, they may have been sent together, and left together.
+func (e *entry) wasOver(other *entry) bool {
+	if e.Ended <= other.endedBefore {
+		return true
+	}
+	noticed := e.Time.Add(e.duration())
+	return e.hasLeft && other.Time.Sub(e.Time.Time) > maxNotice && noticed.Sub(other.Time.Time) < maxNotice
+}
+
+// identity is what equal requests have in common.
+type identity struct {
+	period                                                 *period
+	address, userAgent, origin, authorization, contentType string
+	method, url, body                                      string
+}
+
+func (e *entry) identity() identity {
+	address, _, _ := net.SplitHostPort(e.Client)
+	header := func(name string) string { return strings.Join(e.Headers[name], ", ") }
+	return identity{
+		period:        e.period,
+		address:       address,
+		userAgent:     header("User-Agent"),
+		origin:        header("Origin"),
+		authorization: header("Authorization"),
+		contentType:   header("Content-Type"),
+		method:        e.Method,
+		url:           e.URL,
+		body:          e.Body,
+	}
+}
+
+func sortByArrival(entries []*entry) {
+	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.Arrived, b.Arrived) })
+}
+
+// noteRepetitions replaces each entry of a request that repeats another one by a copy that says
+// so. A request repeats the last equal one that was over when it arrived, if that one had failed.
+// The order of the entries may change.
+func noteRepetitions(entries []*entry) {
+	if !slices.ContainsFunc(entries, (*entry).hasFailed) {
+		return // as is usual, without the work below
+	}
+	sortByArrival(entries)
+	ended := map[identity][]*entry{} // so far
+	for i, e := range entries {
+		if e.isPartial {
+			continue // its body is not known, so it is equal to nothing
+		}
+		id := e.identity()
+		equals := ended[id]
+		last := len(equals) - 1
+		for last >= 0 && !equals[last].wasOver(e) {
+			last--
+		}
+		if last >= 0 && equals[last].hasFailed() {
+			repetition := *e
+			repetition.Repeats = equals[last].Arrived
+			entries[i] = &repetition
+		}
+		if e.outcome != nil {
+			ended[id] = append(equals, e)
+		}
+	}
 }
 
 // period is a part of the journal, from a reset or a clear to the next one.
@@ -418,24 +503,24 @@ func newJournal(w *world) *journal {
 	return j
 }
 
-// reset makes w the current world, which begins a period, and returns the one before.
+// reset makes w the current world, begins a period, and returns the world before.
 func (j *journal) reset(w *world) (old *world) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	old, j.world = j.world, w
-	j.beginPeriod()
+	j.nextPeriod()
 	return old
 }
 
-// clear begins a period. Nothing is removed.
-func (j *journal) clear() {
+// beginPeriod begins a period in the current world.
+func (j *journal) beginPeriod() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.beginPeriod()
+	j.nextPeriod()
 }
 
-// beginPeriod begins the next period. The caller holds mu.
-func (j *journal) beginPeriod() {
+// nextPeriod begins a period. The caller holds mu.
+func (j *journal) nextPeriod() {
 	j.period = &period{Number: j.period.Number + 1, since: time.Now().UTC().Format(time.RFC3339Nano)}
 	j.changed.Broadcast()
 }
@@ -452,7 +537,7 @@ func (j *journal) add(e *entry) *world {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.arrivals++
-	e.Arrived, e.period, e.Time = j.arrivals, j.period, timestamp{time.Now()}
+	e.Arrived, e.endedBefore, e.period, e.Time = j.arrivals, j.endings, j.period, timestamp{time.Now()}
 	j.waiting = append(j.waiting, e)
 	return j.world
 }
@@ -485,22 +570,26 @@ func (j *journal) end(e *entry, o outcome) {
 // that arrived before the call still wait, or until p is over. It reports false if ctx is
 // done first.
 func (j *journal) wait(ctx context.Context, p *period, total, maxWaiting int64) bool {
-	defer context.AfterFunc(ctx, func() {
+	stopWaking := context.AfterFunc(ctx, func() {
 		j.mu.Lock() // or this could come after the check of ctx and before the Wait below
 		defer j.mu.Unlock()
 		j.changed.Broadcast()
-	})()
+	})
+	defer stopWaking()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	arrivals := j.arrivals
 	isDue := func() bool {
-		var earlier int64
+		if j.period != p {
+			return true
+		}
+		var waiting int64
 		for _, e := range j.waiting {
 			if e.period == p && e.Arrived <= arrivals {
-				earlier++
+				waiting++
 			}
 		}
-		return j.period != p || p.total >= total && earlier <= maxWaiting
+		return p.total >= total && waiting <= maxWaiting
 	}
 	for !isDue() {
 		if ctx.Err() != nil {
@@ -527,7 +616,7 @@ type journalPart struct {
 	meta    journalMeta
 }
 
-// journalMeta says what the journal counts, for the period of the reader.
+// journalMeta says what the journal counts, for one period.
 type journalMeta struct {
 	Total  int64  `json:"total"`  // how many requests of the period have ended
 	Ended  int64  `json:"ended"`  // the largest Ended so far, of any period
@@ -535,26 +624,42 @@ type journalMeta struct {
 	Since  string `json:"since"`  // when it began, in UTC, to the nanosecond
 }
 
-// read returns the requests of p or, with hasHistory, of all periods: those that have ended
-// and whose Ended is above after, and those that wait.
-func (j *journal) read(p *period, after int64, hasHistory bool) (part journalPart) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, e := range j.ended {
-		if e.Ended > after && (hasHistory || e.period == p) {
+// read returns the requests of p or, if p is nil, of all periods: those that have ended and
+// whose Ended is above after, and those that wait. The meta is that of p or, if p is nil, of
+// the current period, as the requests may be of any period up to that.
+func (j *journal) read(p *period, after int64) (part journalPart) {
+	all, meta := j.snapshot(p)
+	noteRepetitions(all)
+	for _, e := range all {
+		switch {
+		case p != nil && e.period != p:
+			// it is not asked for
+		case e.outcome == nil:
+			part.waiting = append(part.waiting, e)
+		case e.Ended > after:
 			part.ended = append(part.ended, e)
 		}
 	}
-	slices.SortFunc(part.ended, func(a, b *entry) int { return cmp.Compare(a.Arrived, b.Arrived) })
-	for _, e := range j.waiting {
-		if hasHistory || e.period == p {
-			now := *e
-			now.Seconds = secondsSince(e.Time.Time)
-			part.waiting = append(part.waiting, &now)
-		}
-	}
-	part.meta = journalMeta{Total: p.total, Ended: j.endings, Period: p.Number, Since: p.since}
+	sortByArrival(part.ended)
+	part.meta = meta
 	return part
+}
+
+// snapshot returns the entries of all requests, and the meta that read returns. Of the entries
+// that wait, which may still change, it returns copies.
+func (j *journal) snapshot(p *period) (all []*entry, meta journalMeta) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all = slices.Clone(j.ended)
+	for _, e := range j.waiting {
+		now := *e
+		now.Seconds = secondsSince(e.Time.Time)
+		all = append(all, &now)
+	}
+	if p == nil {
+		p = j.period
+	}
+	return all, journalMeta{Total: p.total, Ended: j.endings, Period: p.Number, Since: p.since}
 }
 
 // encode returns the journal as JSON, with one request a line.

@@ -14,7 +14,6 @@ import (
 	"io"
 	"log"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -336,7 +335,7 @@ func TestSchemas(t *testing.T) {
 		if !op.isAdmin() {
 			without := membersOf("Prefer: code=503")
 			_, before := send(t, s, "GET /__admin/pets", "")
-			performed := membersOf()
+			performed := membersOf("User-Agent: another client") // which repeats nothing
 			_, after := send(t, s, "GET /__admin/pets", "")
 			maps.DeleteFunc(performed, func(name string, _ json.RawMessage) bool { return without[name] != nil })
 			equal(t, "whether the journal says that "+op.OperationID+" changes pets", len(performed) > 0, before != after)
@@ -347,15 +346,19 @@ func TestSchemas(t *testing.T) {
 		send(t, s, "POST /__admin/reset", "["+rex+"]")
 		send(t, s, "POST /v1/pets", rex)
 		send(t, s, "PUT /__admin/fault?"+standing, "")
-		send(t, s, "GET /v1", "", "Prefer: "+strings.ReplaceAll(fault, "&", ","))
+		send(t, s, "POST /v1/pets", rex) // which the skip lets through
+		for range 2 {                    // the second request repeats the first
+			send(t, s, "GET /v1", "", "Prefer: "+strings.ReplaceAll(fault, "&", ","))
+		}
 		send(t, s, "HEAD /v1/pets?x", "")
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s, "http://"))
+		// The answer to another repetition, without its body, comes while the request waits.
+		send(t, s, "GET /v1/pets", "", "Prefer: code=503")
+		r := newRequest(s, "GET /v1/pets", "", "Prefer: code=stall")
+		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close()
-		fmt.Fprintf(conn, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nPrefer: code=stall\r\n\r\n", key)
-		conn.Read(make([]byte, 1)) // it has a fault by then
+		defer resp.Body.Close()
 		check(standing)
 	}
 	for _, op := range d.operations {
@@ -561,17 +564,22 @@ func start(t *testing.T) string {
 	return strings.TrimSuffix(line, "/v1\n")
 }
 
-// send sends a request, such as "GET /v1/pets", with headers, such as "Prefer:
-// code=503", to a petstore. It returns the answer, and its body.
-func send(t *testing.T, base, request, body string, headers ...string) (*http.Response, string) {
-	t.Helper()
+// newRequest returns a request to a petstore, such as "GET /v1/pets", with headers, such as
+// "Prefer: code=503".
+func newRequest(base, request, body string, headers ...string) *http.Request {
 	method, target, _ := strings.Cut(request, " ")
 	r, _ := http.NewRequest(method, base+target, strings.NewReader(body))
 	for _, header := range append([]string{"Authorization: Bearer " + key, "Content-Type: application/json"}, headers...) {
 		name, value, _ := strings.Cut(header, ": ")
 		r.Header.Set(name, value)
 	}
-	resp, err := http.DefaultClient.Do(r)
+	return r
+}
+
+// send sends a newRequest, and returns the answer, and its body.
+func send(t *testing.T, base, request, body string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	resp, err := http.DefaultClient.Do(newRequest(base, request, body, headers...))
 	if err != nil {
 		t.Fatal(err)
 	}

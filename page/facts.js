@@ -249,7 +249,7 @@ export function labelOf(fault) {
 }
 
 // queryOf returns the query that sets a fault.
-export function queryOf({ matched, applied, ...parameters }) {
+export function queryOf({ matched, applied, next, ...parameters }) {
   return decodeURIComponent(new URLSearchParams(parameters));
 }
 
@@ -257,7 +257,7 @@ export function queryOf({ matched, applied, ...parameters }) {
 // that is to come, whether the next request gets it, and which requests get what,
 // such as "for the next request, then as usual". There is no failure if the fault is
 // used up, or does nothing.
-export function comingOf({ matched, applied, code = "ok", skip = 0, times = Infinity, operation = "", ...others }) {
+export function comingOf({ matched, applied, next, code = "ok", skip = 0, times = Infinity, operation = "", ...others }) {
   const codes = code.split(",");
   const isList = codes.length > 1; // which has one request for each code
   const usual = { fault: {}, count: Infinity };
