@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -87,6 +88,8 @@ var teapot = errorText(418, "im_a_teapot", simulated) + "\n"
 
 // tooLarge is a body that is a byte too large.
 var tooLarge = strings.Repeat("x", 65_537)
+
+var update = flag.Bool("update", false, "write the table that TestFindings compares")
 
 // TestContract checks what the contract says of any service, in its sections 2, 4, 5, 7
 // and 8, and nothing else. The service is petstore or, with PETSTORE_URL and
@@ -1691,7 +1694,7 @@ func TestHistoryOfWaiting(t *testing.T) {
 func TestRepetitions(t *testing.T) {
 	// sent returns a request that came and ended after these times. It waits if it has no end.
 	sent := func(came, ended time.Duration, status int) *entry {
-		e := &entry{Time: timestamp{time.Unix(1000, 0).Add(came)}, period: &period{Number: 1}, Client: "[::1]:80", Headers: journalHeader{}}
+		e := &entry{Time: timestamp{time.Unix(1000, 0).Add(came)}, Client: "[::1]:80"}
 		if ended > 0 {
 			e.Seconds = (ended - came).Seconds()
 			e.outcome = &outcome{Status: status}
@@ -1734,19 +1737,7 @@ func TestRepetitions(t *testing.T) {
 		"ended, and did not leave":   {[]*entry{sent(0, 2*s+1*ms, 503), sent(2*s, 3*s, 201)}, []int64{0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for i, e := range tt.requests {
-				e.Arrived = int64(i + 1)
-				e.period = tt.requests[0].period
-				for _, other := range tt.requests {
-					end := other.Time.Add(other.duration())
-					if other.outcome != nil && !end.After(e.Time.Time) {
-						e.endedBefore++
-					}
-					if e.outcome != nil && other.outcome != nil && !end.After(e.Time.Add(e.duration())) {
-						e.Ended++ // in the order of ending
-					}
-				}
-			}
+			countRequests(tt.requests)
 			entries := slices.Clone(tt.requests)
 			slices.Reverse(entries)
 			noteRepetitions(entries)
@@ -1779,11 +1770,30 @@ func TestRepetitions(t *testing.T) {
 	} {
 		for _, changed := range []int{0, 1} {
 			entries := []*entry{sent(0, 1*s, 503), sent(2*s, 3*s, 201)}
-			entries[1].period = entries[0].period
-			entries[0].Arrived, entries[1].Arrived, entries[0].Ended, entries[1].endedBefore = 1, 2, 1, 1
+			countRequests(entries)
 			tt.change(entries[changed])
 			noteRepetitions(entries)
 			equal(t, "what the second repeats if they differ in "+name, entries[1].Repeats, tt.repeats)
+		}
+	}
+}
+
+// countRequests counts requests as they arrive and end, as the journal does. They are in the
+// order of arrival.
+func countRequests(requests []*entry) {
+	for i, e := range requests {
+		e.Arrived = int64(i + 1)
+		for _, other := range requests {
+			if other.outcome == nil {
+				continue
+			}
+			end := other.Time.Add(other.duration())
+			if !end.After(e.Time.Time) {
+				e.endedBefore++
+			}
+			if e.outcome != nil && !end.After(e.Time.Add(e.duration())) {
+				e.Ended++
+			}
 		}
 	}
 }
@@ -2518,7 +2528,7 @@ func TestKeyOfRun(t *testing.T) {
 func TestCommandLine(t *testing.T) {
 	inUse := strings.TrimPrefix(start(t).url, "http://")
 	seed := tempFile(t, `[{"name":"a"}]`)
-	tested := map[string]bool{} // the arguments
+	tested, needsCheck := map[string]bool{}, map[string]bool{} // flags
 	for _, tt := range []struct {
 		args   []string
 		key    string
@@ -2532,9 +2542,12 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-addr", ""}, "", 2, "-addr takes host:port"},
 		{[]string{"-check"}, "", 2, "-check needs the command that runs the client; -h lists the flags"},
 		{[]string{"-stdin", "-check", "true"}, "", 2, "-check and -stdin exclude each other"},
-		{[]string{"-accept", "lost"}, "", 2, "-accept, -only and -operation need -check"},
-		{[]string{"-only", "lost"}, "", 2, "-accept, -only and -operation need -check"},
-		{[]string{"-operation", "getPet"}, "", 2, "-accept, -only and -operation need -check"},
+		{[]string{"-accept", "lost"}, "", 2, "-accept, -only, -operation and -skip need -check"},
+		{[]string{"-only", "lost"}, "", 2, "-accept, -only, -operation and -skip need -check"},
+		{[]string{"-operation", "getPet"}, "", 2, "-accept, -only, -operation and -skip need -check"},
+		{[]string{"-skip", "1"}, "", 2, "-accept, -only, -operation and -skip need -check"},
+		{[]string{"-skip", "-1", "-check", "true"}, "", 2, "-skip is -1; it must be 0 or more"},
+		{[]string{"-skip", "x", "-check", "true"}, "", 2, `invalid value "x" for flag -skip`},
 		{[]string{"-accept", "lost,x", "-check", "true"}, "", 2, "there is no fault 'x'; the faults are 400,401,429,503,503-all,hangup,"},
 		{[]string{"-only", "", "-check", "true"}, "", 2, "there is no fault ''"},
 		{[]string{"-operation", "reset", "-check", "true"}, "", 2, "-operation is 'reset'; it must be listPets, createPet or getPet"},
@@ -2551,8 +2564,9 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-seed", seed}, "", 1, seed + ": pet 1: categoryId is missing"},
 	} {
 		for _, arg := range tt.args {
-			flag, _, _ := strings.Cut(arg, "=")
-			tested[flag] = true
+			name, _, _ := strings.Cut(arg, "=")
+			tested[name] = true
+			needsCheck[name] = needsCheck[name] || strings.HasSuffix(tt.stderr, " need -check")
 		}
 		t.Run(fmt.Sprintf("%.40q %.10q", tt.args, tt.key), func(t *testing.T) {
 			code, stdout, stderr := output(petstore(tt.key, tt.args...))
@@ -2574,8 +2588,9 @@ func TestCommandLine(t *testing.T) {
 	// These command lines are valid. Standard input is empty, so petstore stops at once.
 	const base = `^http://127\.0\.0\.1:\d+/v1\n$`
 	_, help, _ := output(petstore(testKey, "-h"))
-	for _, match := range regexp.MustCompile(`(?m)^  (-\w+)`).FindAllStringSubmatch(help, -1) {
+	for _, match := range regexp.MustCompile(`(?m)^  (-\w+).*\s+(with -check,)?`).FindAllStringSubmatch(help, -1) {
 		equal(t, "whether there is a command line with "+match[1], tested[match[1]], true)
+		equal(t, "whether "+match[1]+" needs -check", needsCheck[match[1]], match[2] != "")
 	}
 	for args, want := range map[string]struct{ stdout, stderr string }{
 		"-stdin":             {base, "^time=.* level=WARN .*standard input has ended before any request.*\n$"},
@@ -2770,6 +2785,34 @@ var testClients = map[string]func() error{
 		}
 		return err
 	},
+	"endless": func() error { // and so fast that it sends 10,000 requests
+		for {
+			if _, err := sendOver(&http.Client{}, "POST", "/pets", newRex); err == nil {
+				return nil
+			}
+		}
+	},
+	"forging": func() error { // a row of the table, after a failure
+		_, err := addPet()
+		if err != nil {
+			sendOnce("POST", "/pets", "[\n\t\"\u009b2J\u202e\"]")
+		}
+		return err
+	},
+	"crashing": func() error {
+		if _, err := addPet(); err != nil {
+			self, _ := os.FindProcess(os.Getpid())
+			self.Kill()
+			time.Sleep(patience)
+		}
+		return nil
+	},
+	"polling": func() error { // for some time, so that the number of its requests varies
+		for n := range 2 + ran() {
+			sendOnce("GET", fmt.Sprint("/pets?after=", n), "")
+		}
+		return careful()
+	},
 
 	"failing":   func() error { naive(); fmt.Println("its output"); os.Exit(3); return nil },
 	"misplaced": func() error { sendOnce("POST", "/v1/pets", newRex); return nil },
@@ -2807,12 +2850,18 @@ var testClients = map[string]func() error{
 		return errors.Join(cmd.Start(), naive())
 	},
 	"sleeping": func() error { time.Sleep(3 * patience); return nil },
+	"twin":     func() error { addPet(); addPet(); return naive() },
 	"stopping": func() error { // at an interrupt, of which it says a word
-		interrupt := make(chan os.Signal, 1)
+		interrupt := make(chan os.Signal, 2)
 		signal.Notify(interrupt, os.Interrupt)
 		fmt.Fprintln(os.Stderr, os.Getpid(), "it runs")
 		<-interrupt
-		fmt.Fprintln(os.Stderr, "it was interrupted")
+		select {
+		case <-interrupt: // as it cleans up
+			fmt.Fprintln(os.Stderr, "it was interrupted twice")
+		case <-time.After(500 * time.Millisecond):
+			fmt.Fprintln(os.Stderr, "it was interrupted")
+		}
 		return errors.New("interrupted")
 	},
 	"stubborn": func() error {
@@ -2864,6 +2913,11 @@ func addPet() (response, error) { return sendOnce("POST", "/pets", newRex) }
 // sendOnce sends a request to the service in the environment. It returns an error unless
 // it gets a whole answer within a second that reports no failure, and is JSON or a 204.
 func sendOnce(method, path, body string) (response, error) {
+	return sendOver(client, method, path, body)
+}
+
+// sendOver is sendOnce with a client of net/http.
+func sendOver(client *http.Client, method, path, body string) (response, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	target := strings.Replace(os.Getenv("PETSTORE_URL")+path, "/v1/__admin", "/__admin", 1)
@@ -2892,60 +2946,70 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	const (
 		none    = "exits with 0, but has added 0 of 1 pets"
-		unread  = "exits with 0 with 0 of 1 usable answers"
+		unread  = "exits with 0, but can use 0 of 1 answers"
 		twice   = "adds 2 pets instead of 1"
 		tooSoon = "repeats after ? s, although Retry-After asks for 3 s"
-		isEmpty = "\nno answer had a pet, so newer and malformed test little: -seed adds some"
+		of      = " of createPet (- is no answer)\n"
+		ofThree = " of createPet, request 1 of 3: -skip chooses another (- is no answer)\n"
 	)
 	for _, tt := range []struct {
 		flags, client string
 		findings      []string // with ? for numbers of seconds
-		summary       string
+		rest          string   // what follows the ways out
 	}{
-		{"", "careful", nil, "0 findings with 15 faults of createPet (- is no answer)"},
+		{"", "careful", nil, "0 findings with 15 faults" + of},
 		{"", "naive", []string{
 			"400 repeats the request after a 400", "401 repeats the request 3 times after a 401",
 			"429 " + tooSoon, "503 " + tooSoon, "503-all repeats 3 times in ? s",
 			"lost " + twice, "truncate " + twice, "stall " + twice, "drip " + twice, "malformed " + twice, "html " + twice,
 			"late " + twice,
-		}, "12 findings with 15 faults of createPet (- is no answer)"},
+		}, "12 findings with 15 faults" + of},
 		{"", "swallowing", []string{
 			"400 " + none, "401 " + none, "429 " + none, "503 " + none, "503-all " + none,
 			"hangup " + none, "rst " + none, "lost " + unread, "truncate " + unread, "stall " + unread, "drip " + unread,
 			"malformed " + unread, "html " + unread, "late " + unread,
-		}, "14 findings with 15 faults of createPet (- is no answer)"},
+		}, "14 findings with 15 faults" + of},
 
-		{"-only 400,503,lost", "three", nil, "0 findings with 3 faults of createPet (- is no answer)"},
-		{"-only 400", "looking", nil, "0 findings with 1 fault of createPet (- is no answer)"},
-		{"-only lost", "parallel", []string{"lost adds 4 pets instead of 3"},
-			"1 finding with 1 fault of createPet (- is no answer)"},
-		{"-only lost", "leaving", []string{"lost " + twice}, "1 finding with 1 fault of createPet (- is no answer)"},
-		{"-only lost", "flooding", []string{"lost " + twice}, "1 finding with 1 fault of createPet (- is no answer)"},
-		{"-only 429", "emptied", []string{"429 sends a createPet that is refused: 400, the body is empty; " + tooSoon},
-			"2 findings with 1 fault of createPet (- is no answer)"},
-		{"-only lost", "clearing", []string{"lost " + twice}, "1 finding with 1 fault of createPet (- is no answer)"},
-		{"-only late", "babbling", nil, "0 findings with 1 fault of createPet (- is no answer)"},
+		{"-only 400,503,lost", "three", nil, "0 findings with 3 faults" + ofThree},
+		{"-only 400", "looking", nil, "0 findings with 1 fault" + of},
+		{"-only lost", "parallel", []string{"lost adds 4 pets instead of 3"}, "1 finding with 1 fault" + ofThree},
+		{"-only lost", "leaving", []string{"lost " + twice}, "1 finding with 1 fault" + of},
+		{"-only lost", "flooding", []string{"lost " + twice}, "1 finding with 1 fault" + of},
+		{"-only 429", "emptied", []string{"429 sends a createPet that is refused: 400, the body is empty; " +
+			`it must be a JSON object, such as {"name":"Rex","categoryId":7}; ` + tooSoon}, "2 findings with 1 fault" + of},
+		{"-only lost", "clearing", []string{"lost " + twice}, "1 finding with 1 fault" + of},
+		{"-only late", "babbling", nil, "0 findings with 1 fault" + of},
+		{"-only 503-all", "endless", []string{"503-all still repeats after 10000 requests (9999 times); repeats 9999 times in ? s"},
+			"2 findings with 1 fault" + of},
+		{"-only lost", "forging", []string{"lost sends a createPet that is refused: 400, the body is [  \" 2J \"]; " +
+			`it must be a JSON object, such as {"name":"Rex","categoryId":7}`}, "1 finding with 1 fault" + of},
+		{"-only lost", "crashing", []string{"lost is ended by a signal"}, "1 finding with 1 fault" + of},
+		{"-only lost", "polling", nil, "listPets was not tested: -operation listPets\n0 findings with 1 fault" + of},
 
-		// The operation.
-		{"-only 503,lost,malformed -seed SEED", "reads", nil, "0 findings with 3 faults of listPets (- is no answer)"},
-		{"-only html", "lister", nil, "0 findings with 1 fault of createPet (- is no answer)\n" +
-			"listPets was not tested: -operation listPets"},
-		{"-only html -operation listPets", "lister", []string{"html " + unread}, "1 finding with 1 fault of listPets (- is no answer)\n" +
-			"createPet was not tested: -operation createPet" + isEmpty},
+		// The operation, and which of its requests gets the fault.
+		{"-only 503,lost,malformed -seed SEED", "reads", nil,
+			"0 findings with 3 faults of listPets (- is no answer)\n"},
+		{"-only html", "lister", nil, "listPets was not tested: -operation listPets\n0 findings with 1 fault" + of},
+		{"-only html -operation listPets", "lister", []string{"html " + unread}, "createPet was not tested: -operation createPet\n" +
+			"1 finding with 1 fault of listPets (- is no answer)\n"},
+		{"-only lost -skip 2", "twin", []string{"lost " + "adds 4 pets instead of 3"}, "1 finding with 1 fault" +
+			strings.Replace(ofThree, "1 of", "3 of", 1)},
+		{"-only newer,malformed,lost -seed SEED", "reads", nil, "0 findings with 3 faults of listPets (- is no answer)\n"},
+		{"-only newer,malformed,lost", "reads", nil, "the answer had no pet, which is little of a test for malformed and newer: " +
+			"-seed adds some\n0 findings with 3 faults of listPets (- is no answer)\n"},
 
 		// What is accepted. Flags that are given twice add up.
 		{"-only html,lost -only newer -accept lost,newer -accept stall", "naive",
 			[]string{"lost " + twice + "; accepted", "html " + twice},
-			"1 finding with 3 faults of createPet (- is no answer)\naccepted, but not found: newer"},
-		{"-only lost -accept lost", "naive", []string{"lost " + twice + "; accepted"},
-			"0 findings with 1 fault of createPet (- is no answer)"},
+			"accepted, but not found: newer\n1 finding, 1 accepted, with 3 faults" + of},
+		{"-only lost -accept lost", "naive", []string{"lost " + twice + "; accepted"}, "0 findings, 1 accepted, with 1 fault" + of},
 	} {
 		t.Run(tt.flags+" "+tt.client, func(t *testing.T) {
 			t.Parallel()
 			flags := strings.Replace(tt.flags, "SEED", tempFile(t, array(newRex, newIda)), 1)
-			code, stdout, stderr := output(checkOf(testKey, flags, tt.client))
-			parts := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n\n")
-			rows := strings.Split(parts[0], "\n")
+			code, stdout, stderr := output(checkOf(testKey, flags, tt.client, filepath.Join(t.TempDir(), "runs")))
+			table, rest, _ := strings.Cut(stdout, "\n\n")
+			rows := strings.Split(table, "\n")
 			equal(t, "the head", rows[0], "fault      exit seconds  pets  answers              finding")
 			var findings []string
 			for _, row := range rows[1:] {
@@ -2956,16 +3020,13 @@ func TestCheck(t *testing.T) {
 				}
 			}
 			equal(t, "the findings", findings, tt.findings)
-			summary := tt.summary
-			if findings != nil {
-				summary += "\n" + `what a finding means, and a way out: docs/reference.md, "Check"`
-			}
-			equal(t, "the summary", parts[len(parts)-1], summary)
-			equal(t, "whether the findings are explained", len(parts) == 3, findings != nil)
+			wayOut := regexp.MustCompile(`(?m)^[-a-z0-9, ]+: [A-Z].*\.\n`)
+			equal(t, "what follows the ways out", wayOut.ReplaceAllString(rest, ""), tt.rest)
 			wantCode, wantStderr := 0, ""
-			if !strings.HasPrefix(tt.summary, "0 ") {
+			if !strings.Contains(tt.rest, "0 findings") {
 				wantCode, wantStderr = 1, "petstore: the client does something wrong; -accept leaves out what is intended\n"
 			}
+			equal(t, "whether there are ways out", wayOut.MatchString(rest), wantCode == 1)
 			equal(t, "the exit code", code, wantCode)
 			if tt.client != "flooding" {
 				equal(t, "standard error", strings.TrimLeft(stderr, "\n"), wantStderr)
@@ -2993,26 +3054,27 @@ func TestCheckedFaults(t *testing.T) {
 	}
 }
 
-// A check shows for each run what became of it, and explains the faults with a finding, each
-// meaning once.
+// A check shows for each run what became of it, and the ways out of what was found and not
+// accepted, each once.
 func TestCheckOutput(t *testing.T) {
 	t.Parallel()
-	cmd := checkOf("", "-only 400,503-all,lost,newer", "showing")
+	cmd := checkOf("", "-only 400,401,503-all,lost,html,newer -accept 401", "showing")
 	cmd.Env = append(cmd.Env, "no_proxy=a.test", "NO_PROXY=b.test")
 	cmd.Stdin = strings.NewReader("input")
 	_, stdout, stderr := output(cmd)
 	matches(t, "standard output", stdout, `^fault      exit seconds  pets  answers              finding
 none          0     \d\.\d     1  201
 400           0     \d\.\d     1  400 201              repeats the request after a 400
-503-all       1     \d\.\d     0  503 503 503 503      repeats 3 times in \d\.\d s
+401           1     \d\.\d     0  401 401 401 401      repeats the request 3 times after a 401; accepted
+503-all       1     \d\.\d     0  503 503 503 503      repeats 3 times in 0\.\d\d s
 lost          0     \d\.\d     2  - 201                adds 2 pets instead of 1
+html          0     \d\.\d     2  502 201              adds 2 pets instead of 1
 newer         0     \d\.\d     1  201
 
-400, 503-all: Instead of the operation, an error with this status is sent\. .*
-lost: After the operation, the connection is closed without an answer\. Does the client add a pet twice\?
-
-3 findings with 4 faults of createPet \(- is no answer\)
-what a finding means, .*
+400: Do not repeat .*\.
+503-all: Wait before .*\.
+lost, html: Repeat a POST only if it was not performed, .*\.
+4 findings, 1 accepted, with 6 faults of createPet \(- is no answer\)
 $`)
 
 	// The client has an empty input, and finds petstore without a proxy. Each run has an
@@ -3022,8 +3084,8 @@ $`)
 	for _, match := range shown.FindAllStringSubmatch(stderr, -1) {
 		seen[match[1]], seen[match[2]] = true, true
 	}
-	equal(t, "the number of addresses and keys", len(seen), 10)
-	equal(t, "the number of empty lines", strings.Count(stderr, "\n\n"), 4)
+	equal(t, "the number of addresses and keys", len(seen), 14)
+	equal(t, "the number of empty lines", strings.Count(stderr, "\n\n"), 6)
 
 	cmd = checkOf(testKey, "-log -only lost", "showing")
 	cmd.Env = append(cmd.Env, "no_proxy=", "NO_PROXY=b.test")
@@ -3032,41 +3094,55 @@ $`)
 	equal(t, "the number of runs with the key of PETSTORE_API_KEY", len(shown.FindAllString(stderr, -1)), 2)
 	equal(t, "the number of requests in the log", strings.Count(stderr, "msg=request method=POST"), 4)
 
+	cmd = checkOf(testKey, "-only lost", "showing")
+	cmd.Env = append(cmd.Env, "no_proxy=*")
+	_, _, stderr = output(cmd)
+	contains(t, "the output of a client without any proxy", stderr, " no_proxy=*,*\n")
+
+	// The answers are those for the operation, from the struck request on.
 	for answers, want := range map[int]string{5: "503 503 503 503 503", 6: "503 503 503 503 …"} {
-		run := &clientRun{}
-		for range answers {
-			run.requests = append(run.requests, &entry{outcome: &outcome{Status: 503}})
+		struck := &entry{Operation: "listPets", outcome: &outcome{Status: 503}}
+		run := &clientRun{struck: struck, requests: []*entry{
+			{Operation: "listPets", outcome: &outcome{Status: 200}}, struck,
+			{Operation: "getPet", outcome: &outcome{Status: 200}},
+		}}
+		for range answers - 1 {
+			run.requests = append(run.requests, &entry{Operation: "listPets", outcome: &outcome{Status: 503}})
 		}
 		var row strings.Builder
-		printRow(&row, verdict{run: run})
-		matches(t, fmt.Sprintf("a row with %d answers", answers), row.String(), " "+want+"\n$")
+		printRow(&row, "listPets", verdict{run: run})
+		matches(t, fmt.Sprintf("a row with %d answers", answers), row.String(), "0  "+want+"\n$")
 	}
 }
 
-// If nothing can be said of a client, a check says why, and the exit code is 2.
+// If nothing can be said of a client, a check says why, and the exit code is 2. A run in which
+// no request gets the fault is a row, and the check goes on.
 func TestCheckFails(t *testing.T) {
 	t.Parallel()
-	for client, message := range map[string]string{
-		"failing":   "without a fault, the client exits with 3 \\(its output is above\\)",
-		"misplaced": "without a fault, the client gets 404 for POST /v1/v1/pets: no such path: /v1/v1/pets; .*",
-		"silent": "without a fault, the client sends no request to http://127\\.0\\.0\\.1:\\d+/v1: " +
-			`does it read PETSTORE_URL\? \(go test needs -count=1\)`,
-		"busy":     "without a fault, the client sends 1000 requests or more, which is too many for a check",
-		"changing": "without a fault, the client does not do the same twice: exit code 0, 1 createPet, and then exit code 0, 2 createPet",
-		"flaky":    "without a fault, the client does not do the same twice: exit code 0, 1 createPet, and then exit code 5",
-		"reads":    "without a fault, the client sends no request for getPet",
-		"resetting": "with lost, the client sends no request that gets the fault: does it reset petstore, or does a result, " +
-			`a lock or a circuit breaker of an earlier run last\? \(go test needs -count=1\)`,
+	for _, tt := range []struct{ flags, client, message string }{
+		{"", "failing", "without a fault, the client exits with 3 \\(its output is above\\)"},
+		{"", "misplaced", "without a fault, the client gets 404 for POST /v1/v1/pets: no such path: /v1/v1/pets; .*"},
+		{"", "silent", "without a fault, the client sends no request to http://127\\.0\\.0\\.1:\\d+/v1: " +
+			`does it read PETSTORE_URL\? \(go test needs -count=1\)`},
+		{"", "busy", "without a fault, the client sends 1000 requests or more, which is too many for a check"},
+		{"", "changing", "without a fault, the client does not do the same twice: " +
+			"exit code 0, 1 pet, 1 createPet, and then exit code 0, 2 pets, 2 createPet"},
+		{"", "flaky", "without a fault, the client does not do the same twice: exit code 0, .*, and then exit code 5, 0 pets, 0 createPet"},
+		{"-operation getPet", "reads", "without a fault, the client sends no request for getPet"},
+		{"-skip 3", "three", "without a fault, the client sends 3 requests for createPet, all of which -skip 3 lets through"},
+		{"", "resetting", "with lost, html, the client sends no request that gets the fault: does it reset petstore, " +
+			"is a time limit over before it sends anything, or does a result, " +
+			`a lock or a circuit breaker of an earlier run last\? \(go test needs -count=1\)`},
 	} {
-		t.Run(client, func(t *testing.T) {
+		t.Run(tt.client, func(t *testing.T) {
 			t.Parallel()
-			flags := map[bool]string{true: "-operation getPet"}[client == "reads"]
-			code, stdout, stderr := output(checkOf(testKey, flags+" -only lost", client, filepath.Join(t.TempDir(), "runs")))
+			code, stdout, stderr := output(checkOf(testKey, tt.flags+" -only lost,html", tt.client, filepath.Join(t.TempDir(), "runs")))
 			equal(t, "the exit code", code, 2)
-			equal(t, "whether there is a table", stdout != "", strings.HasPrefix(message, "with lost"))
-			before, line, _ := strings.Cut(stderr, "petstore: ")
-			matches(t, "standard error", line, "^"+message+"\n$")
-			equal(t, "the output of the client", before, map[bool]string{true: "its output\n"}[client == "failing"])
+			equal(t, "the number of rows without a result", strings.Count(stdout, "  no result: no request gets the fault\n"),
+				map[bool]int{true: 2}[tt.client == "resetting"])
+			before, line, _ := strings.Cut(strings.TrimLeft(stderr, "\n"), "petstore: ")
+			matches(t, "standard error", line, "^"+tt.message+"\n$")
+			equal(t, "the output of the client", before, map[bool]string{true: "its output\n"}[tt.client == "failing"])
 		})
 	}
 }
@@ -3074,8 +3150,8 @@ func TestCheckFails(t *testing.T) {
 // At a signal, the client is interrupted, and killed if it does not end then.
 func TestCheckSignals(t *testing.T) {
 	t.Parallel()
-	for client, sig := range map[string]os.Signal{"stopping": os.Interrupt, "stubborn": syscall.SIGTERM} {
-		t.Run(client, func(t *testing.T) {
+	for sig, client := range map[os.Signal]string{os.Interrupt: "stopping", syscall.SIGHUP: "stopping", syscall.SIGTERM: "stubborn"} {
+		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			cmd := checkOf(testKey, "", client)
 			said, all := new(buffer), ""
@@ -3097,18 +3173,51 @@ func TestCheckSignals(t *testing.T) {
 			equal(t, "the end of the client", process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 		})
 	}
+
+	// A terminal sends the signal to the client, too, which then gets no other one.
+	t.Run("terminal", func(t *testing.T) {
+		t.Parallel()
+		said, all := new(buffer), ""
+		c := checker{
+			opts:   options{addr: "127.0.0.1:0", command: []string{os.Args[0], "client", "stopping"}},
+			seed:   newStore(),
+			stderr: said,
+			limit:  time.Hour,
+			maxEnd: 5 * time.Second, // more than the client takes, even on a busy machine
+		}
+		ctx, interrupt := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.run(ctx, "code=ok", said)
+			ended <- err
+		}()
+		eventually(t, "the client", func() bool {
+			all += said.take()
+			return strings.Contains(all, "it runs\n")
+		})
+		pid, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(all))
+		process, _ := os.FindProcess(pid)
+		interrupt()
+		process.Signal(os.Interrupt)
+		equal(t, "the error of the run", <-ended, errInterrupted)
+		contains(t, "the output of the client", said.take(), "it was interrupted\n")
+	})
 }
 
-// A check that a signal has interrupted has no result, however late the signal comes.
+// A check that a signal has interrupted has no result, however late the signal comes. If nobody
+// reads what it prints, the process ends with the same exit code.
 func TestCheckInterruptedLate(t *testing.T) {
 	ctx, interrupt := context.WithCancel(context.Background())
+	stops := make(chan int, 1)
+	onStop := func(_ time.Duration, exitCode int) { stops <- exitCode }
 	writes := 0
 	stdout := writer{httptest.NewRecorder(), func() {
 		if writes++; writes == 2 { // the end of the table
 			interrupt()
+			equal(t, "the exit code while this waits", <-stops, 2)
 		}
 	}}
-	code := run(ctx, nil, []string{"-only", "newer", "-check", os.Args[0], "client", "careful"},
+	code := run(ctx, onStop, []string{"-only", "newer", "-check", os.Args[0], "client", "careful"},
 		func(string) string { return "" }, nil, stdout, io.Discard)
 	equal(t, "the exit code", code, 2)
 }
@@ -3120,12 +3229,13 @@ func TestCheckTimeLimit(t *testing.T) {
 		seed:   newStore(),
 		stderr: io.Discard,
 		limit:  100 * time.Millisecond,
+		maxEnd: time.Second,
 	}
 	r, err := c.run(context.Background(), "code=ok", nil)
 	equal(t, "the error", err, nil)
 	equal(t, "whether it was ended", r.isCut && r.took >= c.limit, true)
 	equal(t, "the exit code", r.exitCode, -1)
-	_, err = r.chooseOperation("")
+	_, err = r.chooseOperation("", 0)
 	equal(t, "the reason why it cannot be checked", fmt.Sprint(err), "does not end within a minute")
 
 	// With a fault, a run may take longer by what it takes without one.
@@ -3142,14 +3252,18 @@ func TestFindings(t *testing.T) {
 		at := time.Unix(1000, 0).Add(time.Duration(arrived * float64(time.Second)))
 		return &entry{Operation: "createPet", Time: timestamp{at}, Seconds: seconds, outcome: &outcome{Status: status}}
 	}
-	another := func(arrived float64, status int) *entry { // another pet
-		e := made(arrived, 0, status)
-		e.Body = newIda
+	named := func(e *entry, name string) *entry {
+		e.Body = `{"name":"` + name + `"}`
 		return e
 	}
+	another := func(arrived float64, status int) *entry { return named(made(arrived, 0, status), "Ida") }
 	other := func(arrived float64, status int) *entry { // for another operation
 		e := made(arrived, 0, status)
-		e.Operation = "listPets"
+		e.Operation, e.Method = "listPets", "GET"
+		return e
+	}
+	typed := func(e *entry, header, value string) *entry {
+		e.Headers = journalHeader{header: {value}}
 		return e
 	}
 	added := func(e *entry, pet int64) *entry {
@@ -3168,13 +3282,6 @@ func TestFindings(t *testing.T) {
 		e.Fault.RetryAfter = retryAfter
 		return e
 	}
-	// kindOf returns the finding with N for all numbers, and without what is refused.
-	kindOf := func(finding string) string {
-		finding = regexp.MustCompile(`sends a .* that is refused: .*`).ReplaceAllString(finding, "sends a request that is refused")
-		return regexp.MustCompile(`\d+(\.\d+)?|\bM\b`).ReplaceAllString(finding, "N")
-	}
-	tested := map[string]bool{} // the kinds of findings
-	const left = "the client left before the end of its answer"
 	many := func(n int, e *entry) (list []*entry) {
 		for range n {
 			copied := *e
@@ -3182,113 +3289,169 @@ func TestFindings(t *testing.T) {
 		}
 		return list
 	}
+	usually := func(n int) []*entry { return many(n, made(0, 0, 201)) }
+	// with returns the requests of a run: the struck one, and those that follow.
+	with := func(struck *entry, later ...*entry) []*entry { return append([]*entry{struck}, later...) }
+	const (
+		cut     = -2 // the client was ended, after 61 seconds
+		left    = "the client left before the end of its answer"
+		early   = "repeats after 1.00 s, although Retry-After asks for 3 s"
+		of400   = "repeats the request after a 400"
+		unread  = "exits with 0, but can use 0 of 1 answers"
+		halfway = "exits with 0, but can use 1 of 2 answers"
+	)
+	tested := map[string]bool{} // the formats of findings
 	for name, tt := range map[string]struct {
-		exitCode int // -1 if the client was ended, as the time was over
-		usual    int // requests without a fault
+		exitCode int
+		usual    []*entry // without a fault
 		requests []*entry
 		want     string
 	}{
-		"waits until the end":      {-1, 1, []*entry{struck(0, 503, "503", "")}, "does not end within a minute"},
-		"repeats until the end":    {-1, 1, append(many(1, struck(0, 503, "503", "")), many(11, made(60, 0, 503))...), "still repeats after a minute (11 times)"},
-		"repeats once until then":  {-1, 1, []*entry{struck(0, 0, "lost", ""), made(60, 0, 201)}, "does not end within a minute"},
-		"waits for over 25 s":      {1, 1, []*entry{struck(25.1, 201, "stall", "")}, "still waits after 25 s"},
-		"waits for less than 25 s": {1, 1, []*entry{struck(24.9, 201, "stall", "")}, ""},
+		"waits until the end":     {cut, usually(1), with(struck(0, 503, "503", "")), "does not end within 61 s"},
+		"repeats until the end":   {cut, usually(1), with(struck(0, 503, "503", ""), many(6, made(60, 0, 503))...), "still repeats after 61 s (6 times)"},
+		"has more to send":        {cut, usually(9), with(struck(0, 503, "503", ""), many(5, made(60, 0, 503))...), "does not end within 61 s"},
+		"repeats the first of 3":  {cut, append(usually(1), named(made(1, 0, 201), "Ida"), named(made(2, 0, 201), "Tom")), with(struck(0, 503, "503", ""), many(6, made(60, 0, 503))...), "still repeats after 61 s (6 times)"},
+		"repeats once until then": {cut, usually(1), with(struck(0, 0, "lost", ""), made(60, 0, 201)), "does not end within 61 s"},
+		"crashes":                 {-1, usually(1), with(struck(0, 0, "lost", "")), "is ended by a signal"},
+		"waits for over 25 s":     {1, usually(1), with(struck(25.1, 201, "stall", "")), "still waits after 25 s"},
+		"waits for 24.9 s":        {1, usually(1), with(struck(24.9, 201, "stall", "")), ""},
 
-		"repeats before Retry-After": {1, 1, []*entry{struck(0, 429, "429", "3"), made(2.85, 0, 201)},
+		"repeats before Retry-After": {1, usually(1), with(struck(0, 429, "429", "3"), made(2.85, 0, 201)),
 			"repeats after 2.85 s, although Retry-After asks for 3 s"},
-		"repeats after Retry-After": {1, 1, []*entry{struck(0, 429, "429", "3"), made(2.95, 0, 201)}, ""},
-		"repeats before a date": {1, 1, []*entry{struck(0, 503, "503", "date:3"), made(2, 0, 201)},
+		"repeats after Retry-After": {1, usually(1), with(struck(0, 429, "429", "3"), made(2.95, 0, 201)), ""},
+		"repeats before a date": {1, usually(1), with(struck(0, 503, "503", "date:3"), made(2, 0, 201)),
 			"repeats after 2.00 s, although Retry-After asks for 3 s"},
-		"repeats twice, the first time early": {1, 1, []*entry{struck(0, 429, "429", "3"), made(1, 0, 503), made(9, 0, 201)},
-			"repeats after 1.00 s, although Retry-After asks for 3 s"},
-		// Which of the equal requests is the repetition is not known, and it can be the last.
-		"three at once, and one late": {1, 3,
-			[]*entry{struck(0, 429, "429", "3"), made(0, 0, 201), made(0, 0, 201), made(3, 0, 201)}, ""},
-		"repeats early, and sends another late": {1, 1,
-			[]*entry{struck(0, 429, "429", "3"), made(1, 0, 201), another(3, 201)},
-			"repeats after 1.00 s, although Retry-After asks for 3 s"},
-		"repeats early with another name": {1, 1, []*entry{struck(0, 429, "429", "3"), another(1, 201)},
-			"repeats after 1.00 s, although Retry-After asks for 3 s"},
+		"repeats twice, first early": {1, usually(1), with(struck(0, 429, "429", "3"), made(1, 0, 503), made(9, 0, 201)), early},
+		"repeats early, and sends another": {1, usually(1),
+			with(struck(0, 429, "429", "3"), made(1, 0, 201), another(3, 201)), early},
+		"repeats early with another name": {1, usually(1), with(struck(0, 429, "429", "3"), another(1, 201)), early},
+		// Equal requests are usual. If they are sent together, none of them is a repetition.
+		"polls early":   {1, with(made(0, 0, 200), made(1, 0, 200)), with(struck(0, 429, "429", "3"), made(1, 0, 200)), early},
+		"polls late":    {1, with(made(0, 0, 200), made(3, 0, 200)), with(struck(0, 429, "429", "3"), made(3, 0, 200)), ""},
+		"three at once": {1, usually(3), with(struck(0, 429, "429", "3"), made(0, 0, 201), made(0, 0, 201), made(3, 0, 201)), ""},
+		"three, one after another": {1, with(made(0, 1, 201), made(1.09, 1, 201), made(3, 0, 201)),
+			with(struck(0, 429, "429", "3"), made(0.1, 0, 201), made(1.2, 0, 201)), ""},
+		"three with a number for each run": {1, many(3, named(made(0, 0, 201), "run-5")),
+			with(named(struck(0, 429, "429", "3"), "run-6"), many(2, named(made(0, 0, 201), "run-6"))...), ""},
+		"four instead of three at once": {1, usually(3),
+			with(struck(0, 429, "429", "3"), made(0, 0, 201), made(0, 0, 201), made(1, 0, 201)), early},
 
-		"twice, over ten a second":  {1, 1, append(many(1, struck(0, 503, "503", "")), many(2, made(0.19, 0, 503))...), "repeats 2 times in 0.2 s"},
-		"twice, under ten a second": {1, 1, append(many(1, struck(0, 503, "503", "")), many(2, made(0.21, 0, 503))...), ""},
-		"once, at once":             {1, 1, []*entry{struck(0, 503, "503", ""), made(0, 0, 503)}, ""},
-		"each of two once": {1, 2,
-			[]*entry{struck(0, 503, "503", ""), made(0, 0, 503), made(0.1, 0, 503), made(0.1, 0, 503)}, ""},
-
-		"adds a pet twice": {1, 1, []*entry{added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)}, "adds 2 pets instead of 1"},
-		"adds one of two":  {0, 2, []*entry{struck(0, 0, "lost", ""), added(made(1, 0, 201), 1)}, "exits with 0, but has added 1 of 2 pets"},
-
-		"repeats after a 400": {1, 1, []*entry{struck(0, 400, "400", ""), made(0, 0, 201)}, "repeats the request after a 400"},
-		"each of three twice": {1, 3, slices.Concat(many(3, struck(0, 503, "503", "")),
+		"three times, over ten a second":  {1, usually(1), with(struck(0, 503, "503", ""), many(3, made(0.29, 0, 503))...), "repeats 3 times in 0.29 s"},
+		"three times, under ten a second": {1, usually(1), with(struck(0, 503, "503", ""), many(3, made(0.31, 0, 503))...), ""},
+		"twice, without a pause":          {1, usually(1), with(struck(0, 503, "503", ""), many(2, made(0.019, 0, 503))...), "repeats 2 times in 0.02 s"},
+		"twice, with a random pause":      {1, usually(1), with(struck(0, 503, "503", ""), many(2, made(0.021, 0, 503))...), ""},
+		"once, at once":                   {1, usually(1), with(struck(0, 503, "503", ""), made(0, 0, 503)), ""},
+		"each of two once":                {1, usually(2), with(struck(0, 503, "503", ""), many(3, made(0, 0, 503))...), ""},
+		"each of three twice": {1, usually(3), slices.Concat(many(3, struck(0, 503, "503", "")),
 			many(3, made(0.25, 0, 503)), many(3, made(0.5, 0, 503))), ""},
+		"with other names, at once": {1, usually(1), with(struck(0, 503, "503", ""), many(3, another(0.1, 503))...),
+			"repeats 3 times in 0.10 s"},
 
-		"two that are equal, as usual": {1, 2, []*entry{struck(0, 400, "400", ""), made(0, 0, 201)}, ""},
-		"mends a request after a 400":  {1, 1, []*entry{struck(0, 400, "400", ""), another(0, 201)}, ""},
-		"repeats once after a 401":     {1, 1, many(2, struck(0, 401, "401", "")), ""},
-		"repeats twice after a 401": {1, 1, many(3, struck(0, 401, "401", "")),
-			"repeats the request 2 times after a 401"},
-		"repeats with other names after a 401": {1, 1, []*entry{struck(0, 401, "401", ""), another(0, 500), another(1, 500)},
-			"repeats the request 2 times after a 401"},
-		"repeats with other names at once": {1, 1, []*entry{struck(0, 503, "503", ""), another(0, 503), another(0.1, 503)},
-			"repeats 2 times in 0.1 s"},
-		"adds a pet twice, with other names": {1, 1, []*entry{added(struck(0, 0, "lost", ""), 1), added(another(1, 201), 2)},
-			"adds 2 pets instead of 1"},
+		"adds a pet twice": {1, many(1, added(made(0, 0, 201), 1)), with(added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)), "adds 2 pets instead of 1"},
+		"adds a pet twice, and stops": {1, with(added(made(0, 0, 201), 1), added(another(0, 201), 2)),
+			with(added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)), "adds 2 equal pets instead of 1"},
+		"adds equal pets, as usual": {1, many(2, added(made(0, 0, 201), 1)), with(added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)), ""},
+		"adds a pet twice, with other names": {1, many(1, added(made(0, 0, 201), 1)),
+			with(added(struck(0, 0, "lost", ""), 1), added(another(1, 201), 2)), "adds 2 pets instead of 1"},
+		"adds one of two": {0, many(2, added(made(0, 0, 201), 1)), with(struck(0, 0, "lost", ""), added(made(1, 0, 201), 1)),
+			"exits with 0, but has added 1 of 2 pets"},
 
-		"is refused": {1, 1, []*entry{struck(0, 503, "503", "3"), failed(made(4, 0, 415), "no JSON")},
-			"sends a createPet that is refused: 415, no JSON"},
-		"is refused on another path": {1, 1, []*entry{struck(0, 503, "503", "3"),
-			failed(&entry{Method: "PUT", URL: "/x", outcome: &outcome{Status: 401}}, "no key")},
+		"repeats after a 400":           {1, usually(1), with(struck(0, 400, "400", ""), made(0, 0, 201)), of400},
+		"equal ones after it, as usual": {1, usually(2), with(struck(0, 400, "400", ""), made(0, 0, 201)), ""},
+		"mends the body":                {1, usually(1), with(struck(0, 400, "400", ""), another(0, 201)), ""},
+		"mends the type":                {1, usually(1), with(struck(0, 400, "400", ""), typed(made(0, 0, 201), "Content-Type", "x")), ""},
+		"counts its tries in the agent": {1, usually(1), with(struck(0, 400, "400", ""), typed(made(0, 0, 201), "User-Agent", "2")), of400},
+		"numbers its runs and tries": {1, many(1, named(made(0, 0, 201), "Rex 5-1")),
+			with(named(struck(0, 400, "400", ""), "Rex 6-1"), named(made(0, 0, 201), "Rex 6-2")), of400},
+		"numbers them in hexadecimal": {1, many(1, named(made(0, 0, 201), "Rex f0-a1")),
+			with(named(struck(0, 400, "400", ""), "Rex 0cb-1"), named(made(0, 0, 201), "Rex 0cb-e2")), of400},
+		"numbers in the target": {1, usually(1), with(struck(0, 400, "400", ""), made(0, 0, 201)), of400},
+		"numbers of a run, as usual": {1, many(2, named(made(0, 0, 201), "Rex 5")),
+			with(named(struck(0, 400, "400", ""), "Rex 6"), named(made(0, 0, 201), "Rex 6")), ""},
+		"repeats once after a 401": {1, usually(1), many(2, struck(0, 401, "401", "")), ""},
+		"repeats twice after a 401": {1, usually(1), many(3, struck(0, 401, "401", "")),
+			"repeats the request 2 times after a 401"},
+		"repeats with other names after a 401": {1, usually(1), with(struck(0, 401, "401", ""), another(0, 500), another(1, 500)),
+			"repeats the request 2 times after a 401"},
+
+		"is refused": {1, usually(1), with(struck(0, 503, "503", "3"), failed(made(4, 0, 415), "no 'a;b'; it must be c")),
+			"sends a createPet that is refused: 415, no 'a;b'; it must be c"},
+		"is refused on another path": {1, usually(1), with(struck(0, 503, "503", "3"),
+			failed(&entry{Method: "PUT", URL: "/x", Time: timestamp{time.Unix(1009, 0)}, outcome: &outcome{Status: 401}}, "no key")),
 			"sends a PUT /x that is refused: 401, no key"},
-		"finds nothing":              {1, 1, []*entry{struck(0, 503, "503", "3"), failed(other(4, 404), "no pet")}, ""},
-		"leaves within its body":     {1, 1, []*entry{struck(0, 503, "503", "3"), failed(made(4, 0, 400), bodyCutShort)}, ""},
-		"fails with a prompt answer": {1, 1, []*entry{struck(0.9, 201, "drip", "")}, "fails, although the answer is right"},
-		"fails with a slow answer":   {1, 1, []*entry{struck(1.1, 201, "drip", "")}, ""},
-		"fails, as it has left":      {1, 1, []*entry{failed(struck(0.9, 201, "drip", ""), left)}, ""},
+		"finds nothing":              {1, usually(1), with(struck(0, 503, "503", "3"), failed(other(4, 404), "no pet")), ""},
+		"leaves within its body":     {1, usually(1), with(struck(0, 503, "503", "3"), failed(made(4, 0, 400), bodyCutShort)), ""},
+		"fails with a prompt answer": {1, usually(1), with(struck(0.9, 201, "drip", "")), "fails, although the answer is right"},
+		"fails with a slow answer":   {1, usually(1), with(struck(1.1, 201, "drip", "")), ""},
+		"fails, as it has left":      {1, usually(1), with(failed(struck(0.9, 201, "drip", ""), left)), ""},
 
-		// Petstore may notice a moment late that a client has left.
-		"looks later":         {0, 1, []*entry{struck(2, 0, "lost", ""), other(1.95, 200)}, ""},
-		"looks too early":     {0, 1, []*entry{struck(2, 0, "lost", ""), other(1.85, 200)}, "exits with 0 with 0 of 1 usable answers"},
-		"looks in vain":       {0, 1, []*entry{struck(2, 0, "lost", ""), other(3, 404)}, "exits with 0 with 0 of 1 usable answers"},
-		"repeats meanwhile":   {0, 1, []*entry{struck(2, 0, "stall", ""), made(1, 0, 201)}, ""}, // a hedge
-		"one of two, unheard": {0, 2, []*entry{struck(2, 0, "stall", ""), made(1, 0, 201)}, "exits with 0 with 1 of 2 usable answers"},
-		"polls":               {0, 3, []*entry{struck(0, 0, "lost", ""), made(1, 0, 200), made(2, 0, 200)}, ""},
-		"sends one of two":    {0, 2, []*entry{struck(9, 201, "drip", "")}, ""}, // and reads it
-		"an equal one succeeds": {0, 2, []*entry{added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)},
-			"exits with 0 with 1 of 2 usable answers"},
-		"another one succeeds": {0, 2, []*entry{struck(0, 0, "lost", ""), another(1, 201)},
-			"exits with 0 with 1 of 2 usable answers"},
+		// A client looks what became of a request, even before petstore notices that it has left.
+		"looks":               {0, usually(1), with(struck(2, 0, "lost", ""), other(0.1, 200)), ""},
+		"looks, as usual":     {0, append(usually(1), other(1, 200)), with(struck(2, 0, "lost", ""), other(3, 200)), unread},
+		"looks once more":     {0, append(usually(1), other(1, 200)), with(struck(2, 0, "lost", ""), other(3, 200), other(4, 200)), ""},
+		"looks before":        {0, usually(1), []*entry{other(-1, 200), struck(2, 0, "lost", "")}, unread},
+		"looks in vain":       {0, usually(1), with(struck(2, 0, "lost", ""), other(3, 404)), unread},
+		"repeats meanwhile":   {0, usually(1), with(struck(2, 0, "stall", ""), made(1, 0, 201)), ""}, // a hedge
+		"one of two, unheard": {0, usually(2), with(struck(2, 0, "stall", ""), another(1, 201)), halfway},
+		"polls":               {0, usually(3), with(struck(0, 0, "lost", ""), made(1, 0, 200), made(2, 0, 200)), ""},
+		"sends one of two":    {0, usually(2), with(struck(9, 201, "drip", "")), ""}, // and reads it
+		"an equal one succeeds": {0, many(2, added(made(0, 0, 201), 1)),
+			with(added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)), halfway},
+		"another one succeeds": {0, usually(2), with(struck(0, 0, "lost", ""), another(1, 201)), halfway},
 	} {
-		if tt.want != "" {
-			tested[kindOf(tt.want)] = true
-		}
 		t.Run(name, func(t *testing.T) {
-			usual := &clientRun{requests: many(tt.usual, made(0, 0, 201))}
-			if slices.ContainsFunc(tt.requests, func(e *entry) bool { return e.Pet != 0 }) {
-				for _, e := range usual.requests {
-					added(e, 1)
-				}
+			countRequests(tt.usual)
+			countRequests(tt.requests)
+			noteRepetitions(tt.requests)
+			i := slices.IndexFunc(tt.requests, func(e *entry) bool { return e.Fault != nil })
+			r := &clientRun{exitCode: tt.exitCode, took: 61 * time.Second, isCut: tt.exitCode == cut,
+				requests: tt.requests, struck: tt.requests[i]}
+			var findings []string
+			for _, rule := range compare(r, &clientRun{requests: tt.usual}).brokenRules() {
+				tested[rule.format] = true
+				findings = append(findings, rule.finding())
 			}
-			r := &clientRun{exitCode: tt.exitCode, isCut: tt.exitCode < 0, requests: tt.requests}
-			for i, e := range r.requests {
-				e.Arrived = int64(i + 1)
-			}
-			findings, err := r.findings(usual)
 			equal(t, "the findings", strings.Join(findings, "; "), tt.want)
-			equal(t, "the error", err, nil)
 		})
 	}
 
-	// Each finding has a row above, and one in the reference.
-	var findings []string
-	for _, rule := range new(clientRun).rules(new(clientRun), struck(0, 503, "503", "")) {
-		findings = append(findings, kindOf(rule.finding))
+	// A client that usually takes as long as it waits has gone on without the answer.
+	r := &clientRun{exitCode: 1, took: 61 * time.Second, requests: with(struck(30, 201, "stall", ""))}
+	r.struck = r.requests[0]
+	for took, want := range map[time.Duration]int{59 * time.Second: 1, 60 * time.Second: 0} {
+		c := compare(r, &clientRun{took: took, requests: usually(1)})
+		equal(t, fmt.Sprint("the number of findings if it usually takes ", took), len(c.brokenRules()), want)
 	}
-	slices.Sort(findings)
-	findings = slices.Compact(findings) // as some differ in a number only
-	equal(t, "the kinds of findings that are tested", unknownNames(tested, nil), findings)
-	for _, kind := range findings {
-		equal(t, "whether docs/reference.md has a row of "+kind, strings.Contains(kindOf(readReference()), "\n| *"+kind), true)
+
+	// A client is ended after 10,000 requests.
+	for want, e := range map[string]*entry{
+		"still repeats after 10000 requests (9999 times)": made(9, 0, 503),
+		"does not end within 10000 requests":              other(9, 200),
+	} {
+		flood := &clientRun{isCut: true, requests: with(struck(0, 500, "500", ""), many(9999, e)...)}
+		flood.struck = flood.requests[0]
+		broken := compare(flood, &clientRun{requests: usually(1)}).brokenRules()
+		equal(t, "the first finding", broken[0].finding(), want)
+	}
+
+	// Each rule has a row above, and one in the reference, which -update writes.
+	table := ""
+	for _, rule := range compare(r, r).rules() {
+		equal(t, "whether there is a row for "+rule.format, tested[rule.format], true)
+		finding := strings.ReplaceAll(rule.format, "%s", "…")
+		for _, letter := range []string{"N", "M"} {
+			if verb := regexp.MustCompile(`%[.\d]*[df]`).FindString(finding); verb != "" {
+				finding = strings.Replace(finding, verb, letter, 1)
+			}
+		}
+		table += fmt.Sprintf("| *%s* | %s |\n", finding, rule.wayOut)
+	}
+	written := regexp.MustCompile(`(<!-- written: findings -->\n\n\|.*\n\|.*\n)(?s:.*?)(\n<!-- end -->)`)
+	want := written.ReplaceAllString(readReference(), "${1}"+table+"${2}")
+	if *update {
+		equal(t, "the error of the reference", os.WriteFile("docs/reference.md", []byte(want), 0o666), nil)
+	} else if readReference() != want || !strings.Contains(want, table) {
+		t.Error("docs/reference.md is not up to date; this writes it: go test . ./docs -update")
 	}
 }
 

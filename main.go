@@ -12,7 +12,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -30,6 +29,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode"
@@ -39,37 +39,34 @@ import (
 const apiVersion = "1.0.0"
 
 func main() {
-	// Without this, a write to standard output or standard error would end the
-	// process after the reader of that pipe has gone. To ignore the signal would have a
-	// client that is checked ignore it, too.
+	// Without this, a write to standard output or standard error would end the process
+	// after the reader of that pipe has gone. With signal.Ignore instead, a client that is
+	// checked would inherit that the signal is ignored.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	os.Exit(run(context.Background(), exitIfStuck, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200) // as garbage is most of the memory, this halves the time for it
+	}
+	os.Exit(run(context.Background(), exitAfter, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
 // maxStop is how long a stop may take.
 const maxStop = time.Second
 
-// exitIfStuck ends the process when a stop that begins now has taken too long: it can be
-// blocked by whatever a goroutine waits for, such as a reader of standard error.
-func exitIfStuck() {
-	time.Sleep(maxStop)
-	os.Exit(0)
+// exitAfter ends the process after the longest time that a stop may take. The stop may never
+// end by itself: a write waits for as long as nobody reads standard output or standard error.
+func exitAfter(longest time.Duration, exitCode int) {
+	time.Sleep(longest)
+	os.Exit(exitCode)
 }
 
 // run is petstore: it serves until it is stopped, or checks a client, or only prints the
-// help or the version. It prints why it fails, and returns the exit code.
-func run(ctx context.Context, onStop func(), args []string,
+// help or the version. It prints why it fails, and returns the exit code. When it begins to
+// stop, it calls onStop, such as exitAfter, in a goroutine.
+func run(ctx context.Context, onStop func(longest time.Duration, exitCode int), args []string,
 	getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int) {
-	fail := func(exitCode int, err error) int {
-		// An argument, or a seed, may have characters that control a terminal.
-		message := strings.Map(func(c rune) rune {
-			if unicode.IsControl(c) {
-				return ' '
-			}
-			return c
-		}, err.Error())
-		fmt.Fprintln(stderr, "petstore:", message)
-		return exitCode
+	fail := func(code int, err error) int {
+		fmt.Fprintln(stderr, "petstore:", printable(err.Error()))
+		return code
 	}
 	opts, err := parseFlags(args, stdout)
 	switch {
@@ -78,7 +75,7 @@ func run(ctx context.Context, onStop func(), args []string,
 	case err != nil:
 		return fail(2, fmt.Errorf("%w; -h lists the flags", err))
 	case opts.check:
-		findings, err := check(ctx, opts, getenv, stdout, stderr)
+		findings, err := check(ctx, onStop, opts, getenv, stdout, stderr)
 		if err != nil {
 			return fail(2, err) // as 1 says that the client does something wrong
 		}
@@ -97,14 +94,29 @@ func run(ctx context.Context, onStop func(), args []string,
 	return 0
 }
 
+// printable returns a text on one line, without what could control a terminal: arguments,
+// seeds and clients may give such characters.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return ' '
+	}, text)
+}
+
 // errInputEnded is why petstore stops when standard input has ended.
 var errInputEnded = errors.New("standard input has ended")
 
 // serve serves until ctx is done, a signal arrives or, with -stdin, standard input ends, and
-// then returns nil. When it begins to stop, it calls onStop in a goroutine.
-func serve(ctx context.Context, onStop func(), opts options,
+// then returns nil.
+func serve(ctx context.Context, onStop func(longest time.Duration, exitCode int), opts options,
 	getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
-	key, seed, err := prepare(opts, getenv)
+	key, err := readEnvironment(getenv)
+	if err != nil {
+		return err
+	}
+	seed, err := readSeedFile(opts.seed)
 	if err != nil {
 		return err
 	}
@@ -123,7 +135,7 @@ func serve(ctx context.Context, onStop func(), opts options,
 	// Before this, a signal ends the process. After the first one, further signals are
 	// ignored to the end, as some supervisors, such as timeout(1), send two.
 	ctx, stop := context.WithCancelCause(ctx)
-	context.AfterFunc(ctx, onStop)
+	context.AfterFunc(ctx, func() { onStop(maxStop, 0) })
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -144,21 +156,13 @@ func serve(ctx context.Context, onStop func(), opts options,
 	return err
 }
 
-// prepare returns the key, which may be empty, and the pets of -seed. It also sets how
-// often garbage is collected.
-func prepare(opts options, getenv func(string) string) (key string, seed *store, err error) {
-	key = getenv("PETSTORE_API_KEY")
-	if err := validateKey(key); err != nil {
-		return "", nil, err
-	}
+// readEnvironment returns the key, which may be empty.
+func readEnvironment(getenv func(string) string) (key string, err error) {
 	if strings.Contains(getenv("GODEBUG"), "httpmuxgo121=1") {
-		return "", nil, errors.New("with httpmuxgo121=1 in GODEBUG, net/http would find no path; remove it")
+		return "", errors.New("with httpmuxgo121=1 in GODEBUG, net/http would find no path; remove it")
 	}
-	if getenv("GOGC") == "" {
-		debug.SetGCPercent(200) // as garbage is most of the memory, this halves the time for it
-	}
-	seed, err = readSeedFile(opts.seed)
-	return key, seed, err
+	key = getenv("PETSTORE_API_KEY")
+	return key, validateKey(key)
 }
 
 // listen listens on an address, with advice on ports that are taken.
@@ -211,6 +215,7 @@ type options struct {
 	accept    faultNames
 	only      faultNames // nil for all
 	operation string     // empty for that of the client
+	skip      int        // how many of its requests come before the one with the fault
 	command   []string   // the client to check, and its arguments
 }
 
@@ -237,6 +242,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&opts.operation, "operation", "", "with -check, the `name` of the operation that the faults are for:\n"+
 		orList(faultOperations())+"; by default it is createPet or,\n"+
 		"if the client adds no pet, that of its first request")
+	flags.IntVar(&opts.skip, "skip", 0, "with -check, let the first `n` requests for the operation through")
 
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -256,8 +262,10 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		return opts, errors.New("-check and -stdin exclude each other")
 	case opts.check && opts.operation != "" && !slices.Contains(faultOperations(), opts.operation):
 		return opts, fmt.Errorf("-operation is %s; it must be %s", quote(opts.operation), orList(faultOperations()))
-	case !opts.check && (isSet["accept"] || isSet["only"] || isSet["operation"]):
-		return opts, errors.New("-accept, -only and -operation need -check")
+	case opts.skip < 0:
+		return opts, fmt.Errorf("-skip is %d; it must be 0 or more", opts.skip)
+	case !opts.check && (isSet["accept"] || isSet["only"] || isSet["operation"] || isSet["skip"]):
+		return opts, errors.New("-accept, -only, -operation and -skip need -check")
 	case !opts.check && len(opts.command) > 0:
 		return opts, fmt.Errorf("unexpected argument %s", opts.command[0])
 	}
@@ -358,32 +366,121 @@ func newServer(s *service) *http.Server {
 	}
 }
 
-// The check of a client: the faults, the runs, and what is wrong in them. All that is said
-// of a run follows from its exit code, its time and its journal, beside those of the usual
-// run, which has no fault.
+// The check of a client has three parts: what runs it, what judges it, and what prints the
+// verdicts.
+
+// check runs a client twice without a fault, and then with each of the chosen faults. It
+// prints what the client does wrong, and returns how many findings count. The error says why
+// there is no result.
+func check(ctx context.Context, onStop func(longest time.Duration, exitCode int), opts options,
+	getenv func(string) string, stdout, stderr io.Writer) (count int, err error) {
+	key, err := readEnvironment(getenv)
+	if err != nil {
+		return 0, err
+	}
+	seed, err := readSeedFile(opts.seed)
+	if err != nil {
+		return 0, err
+	}
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as it is after nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(ctx, signals...)
+	defer stop()
+	isOver := context.AfterFunc(ctx, func() { onStop(3*maxEnd, 2) }) // longer than the client takes to end
+	defer isOver()
+	c := &checker{
+		opts:    opts,
+		key:     key,
+		seed:    seed,
+		noProxy: cmp.Or(getenv("no_proxy"), getenv("NO_PROXY")),
+		stderr:  stderr,
+		limit:   maxRun,
+		maxEnd:  maxEnd,
+	}
+	usual, operation, err := c.runUsually(ctx)
+	if err != nil {
+		return 0, err
+	}
+	out := bufio.NewWriter(stdout) // each Flush returns the first error
+	fmt.Fprintln(out, "fault      exit seconds  pets  answers              finding")
+	printRow(out, operation, verdict{fault: checkedFault{name: "none"}, run: usual})
+	var verdicts []verdict
+	var withoutResult []string // names of faults
+	for _, f := range checkedFaults() {
+		if opts.only != nil && !slices.Contains(opts.only, f.name) {
+			continue
+		}
+		out.Flush()
+		var output io.Writer // nil drops what the client prints
+		if opts.only != nil {
+			output = stderr
+		}
+		run, err := c.run(ctx, fmt.Sprintf("%s&operation=%s&skip=%d", f.query, operation, opts.skip), output)
+		if err != nil {
+			return 0, err
+		}
+		v := verdict{fault: f, run: run, noResult: run.struck == nil, isAccepted: slices.Contains(opts.accept, f.name)}
+		if v.noResult {
+			withoutResult = append(withoutResult, f.name)
+		} else {
+			v.broken = compare(run, usual).brokenRules()
+		}
+		verdicts = append(verdicts, v)
+		if output != nil {
+			fmt.Fprintln(output) // or the row could follow what the client has printed, on the same line
+		}
+		printRow(out, operation, v)
+	}
+	fmt.Fprintln(out)
+	printWaysOut(out, verdicts)
+	printUntested(out, operation, usual, verdicts)
+	count = printSummary(out, operation, opts.skip, usual, verdicts)
+	err = out.Flush()
+	switch {
+	case err != nil:
+		return 0, err
+	case ctx.Err() != nil:
+		return 0, errInterrupted
+	case withoutResult != nil:
+		return 0, fmt.Errorf("with %s, the client sends no request that gets the fault: does it reset petstore, is a time limit "+
+			"over before it sends anything, or does a result, a lock or a circuit breaker of an earlier run last? "+
+			"(go test needs -count=1)", strings.Join(withoutResult, ", "))
+	}
+	return count, nil
+}
+
+// errInterrupted says that a signal has ended a check.
+var errInterrupted = errors.New("interrupted")
+
+// What runs a client.
+
+// The limits of a run.
+const (
+	maxRun      = time.Minute // for a run without a fault; others may take longer by what that takes
+	maxEnd      = time.Second // for a client to end by itself after a signal, and after an interrupt
+	maxRequests = 10_000      // of one run
+)
 
 // checkedFault is a fault with which a client is checked. The query is that of PUT
-// /__admin/fault. The meaning is empty if it is that of the code.
-type checkedFault struct{ name, query, meaning string }
+// /__admin/fault.
+type checkedFault struct{ name, query string }
 
 func checkedFaults() []checkedFault {
 	faults := []checkedFault{
-		{name: "400", query: "code=400&times=1"},
-		{name: "401", query: "code=401"},
-		{name: "429", query: "code=429&times=1&retry-after=3"},
-		{name: "503", query: "code=503&times=1&retry-after=date:3"},
-		{name: "503-all", query: "code=503&retry-after=none"},
+		{"400", "code=400&times=1"},
+		{"401", "code=401"},
+		{"429", "code=429&times=1&retry-after=3"},
+		{"503", "code=503&times=1&retry-after=date:3"},
+		{"503-all", "code=503&retry-after=none"},
 	}
 	for _, e := range wordEffects {
 		if e != noEffect {
-			faults = append(faults, checkedFault{name: e.code, query: "code=" + e.code + "&times=1"})
+			faults = append(faults, checkedFault{e.code, "code=" + e.code + "&times=1"})
 		}
 	}
-	return append(faults, checkedFault{
-		name:    "late",
-		query:   "answer-delay=30&times=1",
-		meaning: "After the operation, the answer waits for 30 seconds. Does the client stop waiting, and add no pet twice?",
-	})
+	return append(faults, checkedFault{"late", "answer-delay=30&times=1"})
 }
 
 func checkedNames() []string {
@@ -392,33 +489,6 @@ func checkedNames() []string {
 		names = append(names, f.name)
 	}
 	return names
-}
-
-// explain returns the meaning of the fault or, if that is empty, what api/openapi.json says
-// of its code.
-func (f checkedFault) explain() string {
-	if f.meaning != "" {
-		return f.meaning
-	}
-	var api struct {
-		Components struct {
-			Schemas map[string]struct {
-				OneOf []struct {
-					Enum                 []string
-					Pattern, Description string
-				}
-			}
-		}
-	}
-	err := json.Unmarshal(openAPI, &api)
-	query, _ := url.ParseQuery(f.query)
-	code := query.Get("code")
-	for _, one := range api.Components.Schemas["FaultCode"].OneOf {
-		if slices.Contains(one.Enum, code) || one.Enum == nil && regexp.MustCompile(one.Pattern).MatchString(code) {
-			return one.Description
-		}
-	}
-	panic(fmt.Sprintf("api/openapi.json has no code %s (error: %v)", code, err))
 }
 
 // faultNames are names of checkedFaults.
@@ -435,169 +505,15 @@ func (n *faultNames) parse(text string) error {
 	return nil
 }
 
-// check runs a client twice without a fault, and then with each of the chosen faults. It
-// prints what the client does wrong, and returns how many findings count. The error says
-// why the client cannot be checked.
-func check(ctx context.Context, opts options, getenv func(string) string, stdout, stderr io.Writer) (count int, err error) {
-	key, seed, err := prepare(opts, getenv)
-	if err != nil {
-		return 0, err
-	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	c := &checker{
-		opts:    opts,
-		key:     key,
-		seed:    seed,
-		noProxy: cmp.Or(getenv("no_proxy"), getenv("NO_PROXY")),
-		stderr:  stderr,
-		limit:   maxRun,
-	}
-	usual, operation, err := c.runUsually(ctx)
-	if err != nil {
-		return 0, err
-	}
-	out := bufio.NewWriter(stdout) // each Flush returns the first error
-	fmt.Fprintln(out, "fault      exit seconds  pets  answers              finding")
-	printRow(out, verdict{fault: checkedFault{name: "none"}, run: usual})
-	var verdicts []verdict
-	for _, f := range checkedFaults() {
-		if opts.only != nil && !slices.Contains(opts.only, f.name) {
-			continue
-		}
-		out.Flush()
-		var output io.Writer // nil drops what the client prints
-		if opts.only != nil {
-			output = stderr
-		}
-		run, err := c.run(ctx, f.query+"&operation="+operation, output)
-		if err != nil {
-			return 0, err
-		}
-		findings, err := run.findings(usual)
-		if err != nil {
-			return 0, fmt.Errorf("with %s, the client %w", f.name, err)
-		}
-		v := verdict{f, run, findings, slices.Contains(opts.accept, f.name)}
-		verdicts = append(verdicts, v)
-		if !v.isAccepted {
-			count += len(findings)
-		}
-		if output != nil {
-			fmt.Fprintln(output) // or the row could stand on the last line of the client
-		}
-		printRow(out, v)
-	}
-	printMeanings(out, verdicts)
-	fmt.Fprintf(out, "\n%s with %s of %s (- is no answer)\n",
-		quantity(count, "finding"), quantity(len(verdicts), "fault"), operation)
-	printAdvice(out, operation, usual, verdicts)
-	if err := out.Flush(); err != nil {
-		return 0, err
-	}
-	if ctx.Err() != nil {
-		return 0, errInterrupted
-	}
-	return count, nil
-}
-
-// errInterrupted says that a signal has ended a check.
-var errInterrupted = errors.New("interrupted")
-
-// verdict is what is found in the run with a fault.
-type verdict struct {
-	fault      checkedFault
-	run        *clientRun
-	findings   []string
-	isAccepted bool // whether the findings do not count
-}
-
-// printRow prints the row of a run. Of more than five answers, it has the first four.
-func printRow(w io.Writer, v verdict) {
-	var answers []string
-	for _, e := range v.run.requests {
-		answer := "-"
-		if e.Status != 0 {
-			answer = strconv.Itoa(e.Status)
-		}
-		answers = append(answers, answer)
-	}
-	if len(answers) > 5 {
-		answers = append(answers[:4], "…")
-	}
-	finding := strings.Join(v.findings, "; ")
-	if v.isAccepted && finding != "" {
-		finding += "; accepted"
-	}
-	row := fmt.Sprintf("%-10s %4d %7.1f %5d  %-19s  %s",
-		v.fault.name, v.run.exitCode, v.run.took.Seconds(), v.run.pets(), strings.Join(answers, " "), finding)
-	fmt.Fprintln(w, strings.TrimRight(row, " "))
-}
-
-// printMeanings prints what the faults with a finding mean. Those that mean the same have
-// one line.
-func printMeanings(w io.Writer, verdicts []verdict) {
-	var meanings []string
-	names := map[string][]string{} // by meaning
-	for _, v := range verdicts {
-		if v.findings == nil {
-			continue
-		}
-		meaning := v.fault.explain()
-		if names[meaning] == nil {
-			meanings = append(meanings, meaning)
-		}
-		names[meaning] = append(names[meaning], v.fault.name)
-	}
-	for i, meaning := range meanings {
-		if i == 0 {
-			fmt.Fprintln(w)
-		}
-		fmt.Fprintf(w, "%s: %s\n", strings.Join(names[meaning], ", "), meaning)
-	}
-}
-
-// printAdvice prints what was not tested or not found, and where to read on.
-func printAdvice(w io.Writer, operation string, usual *clientRun, verdicts []verdict) {
-	for _, other := range faultOperations() {
-		if other != operation && len(usual.of(other)) > 0 {
-			fmt.Fprintf(w, "%s was not tested: -operation %[1]s\n", other)
-		}
-	}
-	hasPet := func(e *entry) bool { return strings.Contains(e.Answer, `{"id":`) }
-	if !slices.ContainsFunc(usual.of(operation), hasPet) {
-		fmt.Fprintln(w, "no answer had a pet, so newer and malformed test little: -seed adds some")
-	}
-	var notFound []string
-	for _, v := range verdicts {
-		if v.isAccepted && v.findings == nil {
-			notFound = append(notFound, v.fault.name)
-		}
-	}
-	if notFound != nil {
-		fmt.Fprintf(w, "accepted, but not found: %s\n", strings.Join(notFound, ","))
-	}
-	if slices.ContainsFunc(verdicts, func(v verdict) bool { return v.findings != nil }) {
-		fmt.Fprintln(w, `what a finding means, and a way out: docs/reference.md, "Check"`)
-	}
-}
-
-// quantity returns a number of things, such as "1 run" or "2 runs".
-func quantity(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprint(n, " ", noun)
-}
-
 // checker runs a client.
 type checker struct {
 	opts    options
-	key     string // empty for another one in each run
+	key     string // if it is empty, each run has another one
 	seed    *store
 	noProxy string // hosts that the client is to reach without a proxy
 	stderr  io.Writer
 	limit   time.Duration // for a run
+	maxEnd  time.Duration // as the constant
 }
 
 // clientRun is what a client has done in a run.
@@ -605,20 +521,20 @@ type clientRun struct {
 	base     string // the base URL that it got
 	exitCode int    // -1 if a signal has ended it
 	took     time.Duration
-	isCut    bool     // whether it was ended, as the limit was over
-	requests []*entry // the journal
+	isCut    bool     // whether it was ended, as it took too long or sent too many requests
+	requests []*entry // in the order of arrival
+	struck   *entry   // the first request that got the fault, or nil
 }
 
-// run runs the client with a petstore of its own, so that what is left of the run cannot
-// reach the next one, unless -addr and PETSTORE_API_KEY are the same for all. The fault is a
-// query of PUT /__admin/fault. What the client prints goes to output, if that is not nil.
+// run runs the client with a petstore that has this fault, a query of PUT /__admin/fault. What
+// the client prints goes to output, if that is not nil. Each run has another petstore, with
+// another port and key, unless they are given. So what a run leaves behind, such as a process
+// that goes on repeating, does not reach the petstore of the next one.
 func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*clientRun, error) {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	s := newService(ctx, cmp.Or(c.key, newKey()), c.seed, newLog(c.stderr, c.opts.log))
-	// A client that repeats without an end must not push the request with the fault out of
-	// the journal.
-	s.journal.keeps = 100 * maxEnded
+	serving, stopServing := context.WithCancel(ctx)
+	defer stopServing()
+	s := newService(serving, cmp.Or(c.key, newKey()), c.seed, newLog(c.stderr, c.opts.log))
+	s.journal.keeps = maxRequests
 	w, _ := s.journal.current()
 	query, _ := url.ParseQuery(fault)
 	standing, err := parseStandingFault(w.ctx, &arguments{Values: query}, s.faultOperations)
@@ -630,27 +546,47 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 	if err != nil {
 		return nil, err
 	}
+	running, cut := context.WithTimeout(ctx, c.limit)
+	defer cut()
 	srv := newServer(s)
-	present, leave := context.WithCancel(context.Background()) // ends all requests
-	defer leave()
-	srv.BaseContext = func(net.Listener) context.Context { return present }
+	var count atomic.Int64
+	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if count.Add(1) > maxRequests {
+			cut()
+			panic(http.ErrAbortHandler)
+		}
+		s.ServeHTTP(w, r)
+	})
+	connected, disconnect := context.WithCancel(context.Background())
+	defer disconnect()
+	srv.BaseContext = func(net.Listener) context.Context { return connected }
 	go srv.Serve(ln)
 	defer srv.Close()
 
 	root := rootURL(ln.Addr())
-	host, _, _ := net.SplitHostPort(strings.TrimPrefix(root, "http://"))
-	noProxy := host + ",localhost," + c.noProxy
-	limited, cancel := context.WithTimeout(ctx, c.limit)
-	defer cancel()
-	cmd := exec.CommandContext(limited, c.opts.command[0], c.opts.command[1:]...)
-	cmd.Env = append(os.Environ(), "PETSTORE_URL="+root+"/v1", "PETSTORE_API_KEY="+s.key,
+	r := &clientRun{base: root + "/v1"}
+	cmd := exec.CommandContext(running, c.opts.command[0], c.opts.command[1:]...)
+	noProxy := c.noProxy
+	if noProxy != "*" { // which means all hosts only if it is alone
+		host, _, _ := net.SplitHostPort(strings.TrimPrefix(root, "http://"))
+		noProxy = host + ",localhost," + noProxy
+	}
+	cmd.Env = append(os.Environ(), "PETSTORE_URL="+r.base, "PETSTORE_API_KEY="+s.key,
 		"NO_PROXY="+noProxy, "no_proxy="+noProxy)
 	cmd.Stdout, cmd.Stderr = output, output
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it can end what it has started
-	cmd.WaitDelay = time.Second                                           // before it is killed
+	cmd.Cancel = func() error {
+		if ctx.Err() != nil {
+			// A terminal sends the signal of Ctrl-C to the client, too. Some clients give up
+			// to clean up after a second one.
+			time.Sleep(c.maxEnd)
+		}
+		return cmd.Process.Signal(os.Interrupt) // so that it can end what it has started
+	}
+	cmd.WaitDelay = c.maxEnd // after which it is killed
 	started := time.Now()
 	err = cmd.Run()
-	r := &clientRun{base: root + "/v1", took: time.Since(started), isCut: limited.Err() == context.DeadlineExceeded}
+	r.took = time.Since(started)
+	r.isCut = running.Err() != nil
 	switch {
 	case ctx.Err() != nil:
 		return nil, errInterrupted
@@ -660,11 +596,19 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 		return nil, err
 	}
 	r.exitCode = cmd.ProcessState.ExitCode()
-	// The client has left, which net/http may not notice, as after a byte too many.
-	leave()
+
+	// The client has ended, so its requests end, too. Net/http does not notice that if the
+	// client has sent anything after a request.
+	disconnect()
 	srv.Close()
 	s.journal.settle()
 	r.requests = s.journal.read(nil, 0).ended
+	for _, e := range r.requests {
+		if slices.Contains(standing.faults, e.Fault) {
+			r.struck = e
+			break
+		}
+	}
 	return r, nil
 }
 
@@ -676,7 +620,7 @@ func (c *checker) runUsually(ctx context.Context) (usual *clientRun, operation s
 	if err != nil {
 		return nil, "", err
 	}
-	operation, err = usual.chooseOperation(c.opts.operation)
+	operation, err = usual.chooseOperation(c.opts.operation, c.opts.skip)
 	if err != nil {
 		return nil, "", fmt.Errorf("without a fault, the client %w", err)
 	}
@@ -685,10 +629,26 @@ func (c *checker) runUsually(ctx context.Context) (usual *clientRun, operation s
 	if err != nil {
 		return nil, "", err
 	}
-	if first, second := usual.counts(), again.counts(); first != second {
-		return nil, "", fmt.Errorf("without a fault, the client does not do the same twice: %s, and then %s", first, second)
+	if first, second := usual.outline(operation), again.outline(operation); first != second {
+		return nil, "", fmt.Errorf("without a fault, the client does not do the same twice: %v, and then %v", first, second)
 	}
 	return usual, operation, nil
+}
+
+// outline is what must be the same in two runs without a fault.
+type outline struct {
+	exitCode  int
+	pets      int // that the client has added
+	operation string
+	requests  int // for the operation
+}
+
+func (o outline) String() string {
+	return fmt.Sprintf("exit code %d, %s, %d %s", o.exitCode, quantity(o.pets, "pet"), o.requests, o.operation)
+}
+
+func (r *clientRun) outline(operation string) outline {
+	return outline{r.exitCode, countPets(r.requests), operation, len(r.of(operation))}
 }
 
 // sent returns the requests for which isOne reports true.
@@ -706,164 +666,378 @@ func (r *clientRun) of(operation string) []*entry {
 	return r.sent(func(e *entry) bool { return e.Operation == operation })
 }
 
-// pets returns the number of pets that the client has added.
-func (r *clientRun) pets() int {
-	return len(r.sent(func(e *entry) bool { return e.Pet != 0 }))
-}
-
-// counts returns what must be the same in two runs without a fault.
-func (r *clientRun) counts() string {
-	text := fmt.Sprint("exit code ", r.exitCode)
-	for _, operation := range faultOperations() {
-		if n := len(r.of(operation)); n > 0 {
-			text += fmt.Sprintf(", %d %s", n, operation)
+// countPets returns the number of pets that requests have added.
+func countPets(requests []*entry) (n int) {
+	for _, e := range requests {
+		if e.Pet != 0 {
+			n++
 		}
 	}
-	return text
+	return n
 }
 
 // chooseOperation returns the operation that is to get the faults: the given one or, if that
 // is empty, createPet if the client adds a pet, and else that of its first request. It
 // returns an error if a run without a fault is not one to compare others with.
-func (r *clientRun) chooseOperation(given string) (string, error) {
+func (r *clientRun) chooseOperation(given string, skip int) (string, error) {
 	for _, e := range r.requests {
-		if !isUsable(e) {
+		if !e.isUsable() {
 			return "", fmt.Errorf("gets %d for %s %s: %s", e.Status, e.Method, e.URL, e.Error)
 		}
 	}
 	operation := given
 	switch {
+	case len(r.requests) >= maxEnded:
+		return "", fmt.Errorf("sends %d requests or more, which is too many for a check", maxEnded)
 	case r.isCut:
 		return "", errors.New("does not end within a minute")
 	case r.exitCode != 0:
 		return "", fmt.Errorf("exits with %d (its output is above)", r.exitCode)
 	case len(r.requests) == 0:
 		return "", fmt.Errorf("sends no request to %s: does it read PETSTORE_URL? (go test needs -count=1)", r.base)
-	case len(r.requests) >= maxEnded:
-		return "", fmt.Errorf("sends %d requests or more, which is too many for a check", maxEnded)
-	case given == "" && r.pets() > 0:
+	case given == "" && countPets(r.requests) > 0:
 		operation = "createPet"
 	case given == "":
 		operation = r.requests[0].Operation
 	}
-	if len(r.of(operation)) == 0 {
+	switch n := len(r.of(operation)); {
+	case n == 0:
 		return "", fmt.Errorf("sends no request for %s", operation)
+	case n <= skip:
+		return "", fmt.Errorf("sends %s for %s, all of which -skip %d lets through", quantity(n, "request"), operation, skip)
 	}
 	return operation, nil
 }
 
-// isUsable reports whether a request that has ended got an answer that its client can use.
-func isUsable(e *entry) bool {
-	isSpoilt := e.Fault != nil && e.Fault.effect.spoils && e.Method != "HEAD"
-	return 200 <= e.Status && e.Status < 300 && e.Error == "" && !isSpoilt
+// What judges a client.
+
+// The limits of what is right.
+const (
+	maxWait = 25 * time.Second      // for an answer; a stall takes 30
+	prompt  = time.Second           // for an answer that no time limit of a client misses
+	maxRate = 10                    // repetitions of a request in a second; more leave a service no time to recover
+	noPause = 20 * time.Millisecond // takes two repetitions; two random pauses may take less than a maxRate allows
+	slack   = maxNotice             // for timers, and for petstore to notice that a client has left
+)
+
+// comparison is a run with a fault beside the usual one, which has none.
+type comparison struct {
+	run, usual        *clientRun
+	struck            *entry   // as that of run
+	equal, usualEqual []*entry // of both runs: the requests that are equal to the struck one
+	repetitions       []*entry // the requests that were sent beyond the usual number
+	usually           int      // that number
 }
 
-// isRefused reports whether a request that has ended was refused on its own account. If its
-// body was cut short, its client has left.
+// compare compares a run in which a request got the fault with the usual one. If the usual run
+// has no request that is equal to the struck one, equal requests may differ in numbers.
+// Repetitions are equal requests or, if there are no more of them than usual, those that differ
+// in numbers or, at last, any for the operation. Which ones of these are repetitions cannot be
+// known: they are taken for the last.
+func compare(run, usual *clientRun) comparison {
+	c := comparison{run: run, usual: usual, struck: run.struck}
+	c.equal, c.usualEqual = c.alike(content)
+	if len(c.usualEqual) == 0 {
+		c.equal, c.usualEqual = c.alike(contentButNumbers)
+	}
+	for _, view := range []func(*entry) identity{content, contentButNumbers, operationOnly} {
+		sent, usual := c.alike(view)
+		c.usually = len(usual)
+		c.repetitions = sent[min(len(usual), len(sent)):]
+		if c.usually > 0 && len(c.repetitions) > 0 {
+			break
+		}
+	}
+	return c
+}
+
+// alike returns the requests of both runs that look like the struck one in a view.
+func (c comparison) alike(view func(*entry) identity) (sent, usual []*entry) {
+	struck := view(c.struck)
+	isAlike := func(e *entry) bool { return view(e) == struck }
+	return c.run.sent(isAlike), c.usual.sent(isAlike)
+}
+
+// content is a view of what a client sends. It has no User-Agent, in which some clients count
+// their tries.
+func content(e *entry) identity {
+	id := e.identity()
+	id.period, id.userAgent = nil, ""
+	return id
+}
+
+// contentButNumbers is a view without the numbers of a name that is made anew for each run or
+// for each try.
+func contentButNumbers(e *entry) identity {
+	id := content(e)
+	id.url = anyNumber.ReplaceAllString(id.url, "#")
+	id.body = anyNumber.ReplaceAllString(id.body, "#")
+	return id
+}
+
+// anyNumber matches a number, also a hexadecimal one if it has a decimal digit.
+var anyNumber = regexp.MustCompile(`[0-9a-fA-F-]*[0-9][0-9a-fA-F-]*`)
+
+// operationOnly is a view of requests whose names are made anew without numbers.
+func operationOnly(e *entry) identity { return identity{url: e.Operation} }
+
+// A rule is what a client must not do, whether it has done so, and what it can do instead.
+type rule struct {
+	isBroken bool
+	wayOut   string
+	format   string // of the finding; see fmt.Sprintf
+	args     []any
+}
+
+// finding says how the client has broken the rule.
+func (r rule) finding() string { return fmt.Sprintf(r.format, r.args...) }
+
+// The ways out that several rules have.
+const (
+	lookFirst = "Repeat a POST only if it was not performed, as after a refused connection or a 429. " +
+		"Else look first whether the pet is there."
+	readWhole  = "Read each answer: fail if its status is an error, or a part of its body is missing."
+	limitTime  = "Set a time limit for the whole answer."
+	stayWithIt = "Do not repeat what is answered with a 400 or a 401: the answer stays the same."
+	waitLonger = "Wait before each repetition: for as long as Retry-After asks or, without one, twice as long each time."
+)
+
+// brokenRules returns the rules that the client has broken.
+func (c comparison) brokenRules() []rule {
+	return slices.DeleteFunc(c.rules(), func(r rule) bool { return !r.isBroken })
+}
+
+// rules returns all rules. There is none against what a client may do for a good reason, such
+// as not to try again.
+func (c comparison) rules() (rules []rule) {
+	add := func(isBroken bool, wayOut, format string, args ...any) {
+		rules = append(rules, rule{isBroken, wayOut, format, args})
+	}
+	r, struck := c.run, c.struck
+	hasSucceeded := r.exitCode == 0 && !r.isCut
+	repeated := len(c.repetitions)
+
+	// How long the client runs, and how it ends.
+	limit := fmt.Sprintf("%.0f s", r.took.Seconds())
+	if len(r.requests) >= maxRequests {
+		limit = fmt.Sprintf("%d requests", maxRequests)
+	}
+	isLonger := r.took > c.usual.took+prompt
+	add(r.isCut && repeated > 1, "Limit the number of tries, or the time for all of them.",
+		"still repeats after %s (%d times)", limit, repeated)
+	add(r.isCut && repeated <= 1, limitTime, "does not end within %s", limit)
+	add(r.exitCode < 0 && !r.isCut, "Treat an answer that cannot be read as a failure.", "is ended by a signal")
+	add(isLonger && struck.duration() > maxWait, limitTime, "still waits after %.0f s", maxWait.Seconds())
+
+	// Which pets it adds.
+	pets, usualPets := countPets(r.requests), countPets(c.usual.requests)
+	equalPets, usualEqualPets := countPets(c.equal), max(1, len(c.usualEqual))
+	add(pets > usualPets, lookFirst, "adds %d pets instead of %d", pets, usualPets)
+	add(pets <= usualPets && equalPets > usualEqualPets, lookFirst,
+		"adds %d equal pets instead of %d", equalPets, usualEqualPets)
+	add(hasSucceeded && pets < usualPets, readWhole,
+		"exits with 0, but has added %d of %d pets", pets, usualPets)
+
+	// What it makes of answers.
+	sent := r.of(struck.Operation)
+	usable, wanted := 0, min(len(sent), len(c.usual.of(struck.Operation)))
+	for _, e := range sent {
+		if e.isUsable() {
+			usable++
+		}
+	}
+	isRight := struck.isUsable() && struck.duration() < prompt
+	add(hasSucceeded && pets == usualPets && usable < wanted && !c.isMended(), readWhole,
+		"exits with 0, but can use %d of %d answers", usable, wanted)
+	add(r.exitCode != 0 && !r.isCut && isRight, "Ignore members that are not known.",
+		"fails, although the answer is right")
+
+	// What it sends.
+	var what, message string // of the first request that is refused
+	status := 0
+	if refused := r.sent(isRefused); len(refused) > 0 {
+		e := refused[0]
+		what, status, message = cmp.Or(e.Operation, shorten(e.Method+" "+e.URL)), e.Status, e.Error
+	}
+	add(status != 0, "Send each request anew with its body, its headers and the key.",
+		"sends a %s that is refused: %d, %s", what, status, message)
+
+	// What it repeats, and when. Each of the usual requests may be repeated once.
+	isOften := repeated > c.usually
+	add(struck.Status == 400 && len(c.equal) > max(1, len(c.usualEqual)), stayWithIt,
+		"repeats the request after a 400")
+	add(struck.Status == 401 && isOften, stayWithIt, // but once is right, as the key may have been read anew
+		"repeats the request %d times after a 401", repeated)
+	asked, _ := strconv.Atoi(strings.TrimPrefix(struck.Fault.RetryAfter, dateAfter)) // seconds, or 0
+	pause, isRepeated := c.firstPause()
+	add(isRepeated && pause < time.Duration(asked)*time.Second-slack, waitLonger,
+		"repeats after %.2f s, although Retry-After asks for %d s", pause.Seconds(), asked)
+	var lasted time.Duration // until the last repetition
+	if repeated > 0 {
+		lasted = c.sinceStruck(c.repetitions[repeated-1])
+	}
+	isFast := float64(repeated) > maxRate*lasted.Seconds()*float64(c.usually) && (repeated > 2 || lasted < noPause)
+	add(struck.Status != 401 && asked == 0 && isOften && isFast, waitLonger,
+		"repeats %d times in %.2f s", repeated, lasted.Seconds())
+	return rules
+}
+
+// sinceStruck returns the time from the arrival of the struck request to that of another one.
+func (c comparison) sinceStruck(e *entry) time.Duration { return e.Time.Sub(c.struck.Time.Time) }
+
+// firstPause returns the time until the struck request is repeated, if it is. Its repetition is
+// the next equal request, even if there are no more of them than usual, as of a client that
+// polls. But if the client usually sends equal requests together, the next one may be no
+// repetition.
+func (c comparison) firstPause() (pause time.Duration, isRepeated bool) {
+	usual := c.usualEqual
+	areTogether := len(usual) > 1 && usual[1].Time.Sub(usual[0].Time.Time) < usual[0].duration()+slack
+	next := slices.IndexFunc(c.run.requests, func(e *entry) bool { return e.Repeats == c.struck.Arrived })
+	switch {
+	case next >= 0 && !areTogether:
+		return c.sinceStruck(c.run.requests[next]), true
+	case len(c.repetitions) > 0:
+		return c.sinceStruck(c.repetitions[0]), true
+	}
+	return 0, false
+}
+
+// isMended reports whether, since the struck request arrived, the client has read what that did
+// not give it: by an equal request, or by requests for another operation that it sends more often
+// than usual. To add a pet is neither.
+func (c comparison) isMended() bool {
+	for _, e := range c.run.requests {
+		isEqual := content(e) == content(c.struck)
+		isOther := e.Operation != c.struck.Operation
+		isLook := isOther && len(c.run.of(e.Operation)) > len(c.usual.of(e.Operation))
+		if e.Arrived > c.struck.Arrived && e.isUsable() && e.Pet == 0 && (isEqual || isLook) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRefused reports whether a request that has ended was refused for a mistake of its own. A
+// body that is cut short is none, as its client has left.
 func isRefused(e *entry) bool {
 	return e.Fault == nil && slices.Contains([]int{400, 401, 413, 415}, e.Status) && e.Error != bodyCutShort
 }
 
-// isEqual reports whether two requests are the same, as far as the journal has them.
-func isEqual(a, b *entry) bool {
-	return a.Method == b.Method && a.URL == b.URL && a.Body == b.Body
+// What prints the verdicts.
+
+// verdict is what is found in a run.
+type verdict struct {
+	fault      checkedFault
+	run        *clientRun
+	noResult   bool // whether no request got the fault
+	broken     []rule
+	isAccepted bool // whether the findings do not count
 }
 
-// The limits of what is right.
-const (
-	maxRun  = time.Minute            // for a run, beside the time that the client usually takes
-	maxWait = 25 * time.Second       // for an answer; a stall takes 30
-	prompt  = time.Second            // for an answer that no time limit of a client misses
-	maxRate = 10                     // repetitions of a request in a second; more leave a service no time to recover
-	slack   = 100 * time.Millisecond // for timers, and to notice that a client has left
-)
-
-// A rule is what a client must not do, and whether it has done so in a run.
-type rule struct {
-	isBroken bool
-	finding  string
-}
-
-func newRule(isBroken bool, finding string, a ...any) rule {
-	return rule{isBroken, fmt.Sprintf(finding, a...)}
-}
-
-// findings returns what the client has done wrong in a run with a fault. The error says why
-// nothing can be said of the run.
-func (r *clientRun) findings(usual *clientRun) ([]string, error) {
-	i := slices.IndexFunc(r.requests, func(e *entry) bool { return e.Fault != nil })
-	if i < 0 {
-		return nil, errors.New("sends no request that gets the fault: does it reset petstore, or does a result, a lock " +
-			"or a circuit breaker of an earlier run last? (go test needs -count=1)")
+// printRow prints the row of a run. It has the answers to the requests for the operation, from
+// the struck one on. Of more than five, it has the first four.
+func printRow(w io.Writer, operation string, v verdict) {
+	requests := v.run.of(operation)
+	requests = requests[max(0, slices.Index(requests, v.run.struck)):]
+	var answers []string
+	for _, e := range requests {
+		answer := "-"
+		if e.Status != 0 {
+			answer = strconv.Itoa(e.Status)
+		}
+		answers = append(answers, answer)
 	}
-	var list []string
-	for _, rule := range r.rules(usual, r.requests[i]) {
-		if rule.isBroken {
-			list = append(list, rule.finding)
+	if len(answers) > 5 {
+		answers = append(answers[:4], "…")
+	}
+	var findings []string
+	for _, rule := range v.broken {
+		findings = append(findings, rule.finding())
+	}
+	switch {
+	case v.noResult:
+		findings = []string{"no result: no request gets the fault"}
+	case v.isAccepted && findings != nil:
+		findings = append(findings, "accepted")
+	}
+	row := fmt.Sprintf("%-10s %4d %7.1f %5d  %-19s  %s", v.fault.name, v.run.exitCode, v.run.took.Seconds(),
+		countPets(v.run.requests), strings.Join(answers, " "), strings.Join(findings, "; "))
+	fmt.Fprintln(w, strings.TrimRight(printable(row), " "))
+}
+
+// printWaysOut prints what the client can do instead of what was found and not accepted. What
+// several findings have in common has one line.
+func printWaysOut(w io.Writer, verdicts []verdict) {
+	var waysOut []string
+	faults := map[string][]string{} // names, by way out
+	for _, v := range verdicts {
+		if v.isAccepted {
+			continue
+		}
+		for _, rule := range v.broken {
+			if faults[rule.wayOut] == nil {
+				waysOut = append(waysOut, rule.wayOut)
+			}
+			faults[rule.wayOut] = append(faults[rule.wayOut], v.fault.name)
 		}
 	}
-	return list, nil
+	for _, wayOut := range waysOut {
+		names := slices.Compact(faults[wayOut]) // as two findings of a fault may have the same
+		fmt.Fprintf(w, "%s: %s\n", strings.Join(names, ", "), wayOut)
+	}
 }
 
-// rules returns all rules, and which of them are broken in a run. What a client may do for a
-// good reason, such as not to try again, breaks none. The first request that got the fault
-// is struck.
-func (r *clientRun) rules(usual *clientRun, struck *entry) []rule {
-	took := time.Duration(struck.Seconds * float64(time.Second))
-	since := func(e *entry) time.Duration { return e.Time.Sub(struck.Time.Time) }
-	isSame := func(e *entry) bool { return isEqual(e, struck) }
-	succeeds, fails := r.exitCode == 0 && !r.isCut, r.exitCode != 0 && !r.isCut
-	pets, usualPets := r.pets(), usual.pets()
-	sent, usuallySent := r.of(struck.Operation), len(usual.of(struck.Operation))
-	more := len(sent) - usuallySent
-	usable := len(r.sent(func(e *entry) bool { return e.Operation == struck.Operation && isUsable(e) }))
-	wanted := min(len(sent), usuallySent)
-	// After the end of the struck request, the client can read again, or look with another
-	// operation for what became of it. To add a pet is neither.
-	mends := slices.ContainsFunc(r.requests, func(e *entry) bool {
-		isLater := e.Arrived > struck.Arrived && since(e) > took-slack
-		return isLater && isUsable(e) && e.Pet == 0 && (isSame(e) || e.Operation != struck.Operation)
-	})
-	refused := struck // which is not, as it got the fault
-	if i := slices.IndexFunc(r.requests, isRefused); i >= 0 {
-		refused = r.requests[i]
+// printUntested prints what was not tested, and what was accepted in vain.
+func printUntested(w io.Writer, operation string, usual *clientRun, verdicts []verdict) {
+	for _, other := range faultOperations() {
+		if other != operation && len(usual.of(other)) > 0 {
+			fmt.Fprintf(w, "%s was not tested: -operation %[1]s\n", other)
+		}
 	}
-	reason, _, _ := strings.Cut(refused.Error, ";") // without what would be allowed
+	var withoutPet, notFound []string // names of faults
+	for _, v := range verdicts {
+		needsPet := v.fault.name == "newer" || v.fault.name == "malformed"
+		if needsPet && !v.noResult && !strings.Contains(v.run.struck.Answer, `"id":`) {
+			withoutPet = append(withoutPet, v.fault.name)
+		}
+		if v.isAccepted && len(v.broken) == 0 {
+			notFound = append(notFound, v.fault.name)
+		}
+	}
+	if withoutPet != nil {
+		fmt.Fprintf(w, "the answer had no pet, which is little of a test for %s: -seed adds some\n", strings.Join(withoutPet, " and "))
+	}
+	if notFound != nil {
+		fmt.Fprintf(w, "accepted, but not found: %s\n", strings.Join(notFound, ","))
+	}
+}
 
-	// Repetitions are the equal requests beyond the usual number or, as a client may make a
-	// name anew for each try, the requests for the operation. Which of these they are is not
-	// known. They are taken for the last, which is best for the client.
-	same, usually := r.sent(isSame), max(1, len(usual.sent(isSame)))
-	if len(same) <= usually {
-		same, usually = sent, usuallySent
+// printSummary prints the last line, and returns how many findings count.
+func printSummary(w io.Writer, operation string, skip int, usual *clientRun, verdicts []verdict) (count int) {
+	accepted := 0
+	for _, v := range verdicts {
+		if v.isAccepted {
+			accepted += len(v.broken)
+		} else {
+			count += len(v.broken)
+		}
 	}
-	repeated := same[min(usually, len(same)):]
-	repeatsSame := false
-	var first, last time.Duration
-	if len(repeated) > 0 {
-		repeatsSame = isSame(repeated[0])
-		first, last = since(repeated[0]), since(repeated[len(repeated)-1])
+	summary := quantity(count, "finding")
+	if accepted > 0 {
+		summary += fmt.Sprintf(", %d accepted,", accepted)
 	}
-	isTooFast := float64(len(repeated)) > maxRate*last.Seconds()*float64(usually)
-	asked, _ := strconv.Atoi(strings.TrimPrefix(struck.Fault.RetryAfter, dateAfter)) // seconds, or 0
+	summary += fmt.Sprintf(" with %s of %s", quantity(len(verdicts), "fault"), operation)
+	if n := len(usual.of(operation)); n > 1 {
+		summary += fmt.Sprintf(", request %d of %d: -skip chooses another", skip+1, n)
+	}
+	fmt.Fprintln(w, summary+" (- is no answer)")
+	return count
+}
 
-	return []rule{
-		newRule(r.isCut && more > 1, "still repeats after a minute (%d times)", more),
-		newRule(r.isCut && more <= 1, "does not end within a minute"),
-		newRule(took > maxWait, "still waits after %.0f s", maxWait.Seconds()),
-		newRule(pets > usualPets, "adds %d pets instead of %d", pets, usualPets),
-		newRule(succeeds && pets < usualPets, "exits with 0, but has added %d of %d pets", pets, usualPets),
-		newRule(succeeds && pets == usualPets && usable < wanted && !mends,
-			"exits with 0 with %d of %d usable answers", usable, wanted),
-		newRule(fails && isUsable(struck) && took < prompt, "fails, although the answer is right"),
-		newRule(isRefused(refused), "sends a %s that is refused: %d, %s",
-			cmp.Or(refused.Operation, refused.Method+" "+refused.URL), refused.Status, reason),
-		// What was mended may be sent again and, after a 401, once with a key that was read anew.
-		newRule(struck.Status == 400 && repeatsSame, "repeats the request after a 400"),
-		newRule(struck.Status == 401 && len(repeated) > usually, "repeats the request %d times after a 401", len(repeated)),
-		newRule(len(repeated) > 0 && first < time.Duration(asked)*time.Second-slack,
-			"repeats after %.2f s, although Retry-After asks for %d s", first.Seconds(), asked),
-		newRule(struck.Status != 401 && asked == 0 && len(repeated) > usually && isTooFast,
-			"repeats %d times in %.1f s", len(repeated), last.Seconds()),
+// quantity returns a number of things, such as "1 run" or "2 runs".
+func quantity(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
 	}
+	return fmt.Sprint(n, " ", noun)
 }

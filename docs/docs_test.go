@@ -188,7 +188,10 @@ func TestTables(t *testing.T) {
 		got := readFile(t, file)
 		want := written.ReplaceAllStringFunc(got, func(part string) string {
 			match := written.FindStringSubmatch(part)
-			table := tables[match[2]]
+			table, found := tables[match[2]]
+			if !found {
+				return part // another test writes it
+			}
 			delete(tables, match[2])
 			equal(t, "what has no meaning", strings.Join(find(table, `(.*)\|  \|\n`), "\n"), "")
 			return match[1] + table + match[3]
