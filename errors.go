@@ -344,12 +344,10 @@ func parseFault(ctx context.Context, given *arguments) (asked faultParameters, f
 		}
 		faults = append(faults, f)
 	}
-	const needsStatus = " needs a status as code, such as code=503"
-	if asked.RetryAfter != "" && !hasStatus {
-		given.note(badRequest(codeInvalidParameter, "retry-after"+needsStatus))
-	}
-	if asked.ErrorCode != "" && !hasStatus {
-		given.note(badRequest(codeInvalidParameter, "error-code"+needsStatus))
+	for _, name := range []string{"retry-after", "error-code"} {
+		if given.Has(name) && !hasStatus {
+			given.note(badRequest(codeInvalidParameter, name+" needs a status as code, such as code=503"))
+		}
 	}
 	return asked, faults
 }

@@ -284,9 +284,9 @@ func (x *exchange) record(a answer, end ending) {
 	case !o.hasLeft:
 		o.Error = a.errorText
 	case o.Status == 0:
-		o.Error = "the client left before its answer"
+		o.Error = clientLeft + " before its answer"
 	default:
-		o.Error = "the client left before the end of its answer"
+		o.Error = clientLeft + " before the end of its answer"
 	}
 	if x.entry != nil {
 		o.Answer = firstBytes(a.body)
@@ -297,6 +297,9 @@ func (x *exchange) record(a answer, end ending) {
 	}
 	x.log()
 }
+
+// clientLeft begins the error of a request whose client gave up.
+const clientLeft = "the client left"
 
 // sentHeader returns the headers of a request with Host and Transfer-Encoding, which
 // net/http keeps elsewhere, and without the secret part of Authorization.
@@ -314,14 +317,14 @@ func sentHeader(r *http.Request, key string) journalHeader {
 	return journalHeader(h)
 }
 
-// area is a kind of paths, whose requests are treated alike.
+// area is a part of the paths. It says how their requests are treated.
 type area int
 
 const (
-	areaOpen    area = iota // needs no key, and shows nothing of the pets, the fault or the journal
-	areaAPI                 // under /v1: needs the key, is recorded in the journal, and gets faults
-	areaAdmin               // under /__admin: needs the key, and refuses what its route does not take
-	areaMistake             // of a client with a wrong base URL: only recorded, so that its user sees it
+	areaOpen    area = iota // they need no key, and see nothing of the pets, the fault or the journal
+	areaAPI                 // under /v1: they need the key, are recorded, and get faults
+	areaAdmin               // under /__admin: they need the key; what their route does not take is refused
+	areaMistake             // of clients with a wrong base URL: they are recorded, so that somebody sees it
 )
 
 func (a area) needsKey() bool   { return a == areaAPI || a == areaAdmin }
@@ -828,7 +831,7 @@ func showJournal(x *exchange) (answer, error) {
 	defer ignoreStop()
 	if !j.wait(ctx, p, total, maxWaiting) && x.r.Context().Err() != nil {
 		// The client has left, so the journal, which may be large, is not encoded.
-		return answer{}, newError(http.StatusRequestTimeout, "the client left before its answer")
+		return answer{}, newError(http.StatusRequestTimeout, clientLeft+" before its answer")
 	}
 	if history == "true" {
 		p = nil

@@ -614,6 +614,28 @@ func TestPageFiles(t *testing.T) {
 		})
 	}
 	s.do(t, "GET /healthz", "", noKey).want(t, 200, `{"status":"ok"}`)
+
+	// The page looks for these texts in what petstore sends.
+	for text, sent := range map[string]string{
+		`"` + clientLeft + `"`: `"` + clientLeft + `"`, "cut short": bodyCutShort, "this number of seconds": string(openAPI),
+	} {
+		contains(t, "what petstore sends", sent, text)
+		contains(t, "facts.js", string(factsJS), text)
+	}
+}
+
+// The paths that need no key show the same, whatever the pets, the fault and the journal are.
+func TestOpenPaths(t *testing.T) {
+	unused, used := start(t), start(t, newRex)
+	used.setFault(t, "code=503&times=1")
+	used.do(t, "GET /v1/pets", "")
+	for _, rt := range routes() {
+		_, path, _ := strings.Cut(rt.pattern, " ")
+		if !isUnder(path, "/v1") && !isUnder(path, "/__admin") {
+			request := strings.TrimSuffix(rt.pattern, "{$}")
+			equal(t, request, used.do(t, request, "", noKey).body, unused.do(t, request, "", noKey).body)
+		}
+	}
 }
 
 // A page of any origin may read every answer, with the headers that it needs. A
@@ -2697,6 +2719,14 @@ func TestStop(t *testing.T) {
 	c.read().want(t, 201, withID(1, newIda))
 	<-stopped
 
+	// A request that comes now is dropped. Its connection may be closed before it is answered.
+	func() {
+		defer func() { equal(t, "what ServeHTTP panics with", recover(), any(http.ErrAbortHandler)) }()
+		call(s.service, "POST", "/v1/pets", newRex)
+	}()
+	w, _ := s.service.journal.current()
+	equal(t, "the number of pets", len(w.pets.ordered), 1)
+
 	const most = 100 * time.Millisecond
 	_, unread := io.Pipe()
 	s = startWith(t, func(s *service) { s.durations.stop, s.log = most, newLog(unread, true) })
@@ -3409,7 +3439,7 @@ func TestFindings(t *testing.T) {
 			var findings []string
 			for _, rule := range compare(r, &clientRun{requests: tt.usual}).brokenRules() {
 				tested[rule.format] = true
-				findings = append(findings, rule.finding())
+				findings = append(findings, rule.finding)
 			}
 			equal(t, "the findings", strings.Join(findings, "; "), tt.want)
 		})
@@ -3431,7 +3461,7 @@ func TestFindings(t *testing.T) {
 		flood := &clientRun{isCut: true, requests: with(struck(0, 500, "500", ""), many(9999, e)...)}
 		flood.struck = flood.requests[0]
 		broken := compare(flood, &clientRun{requests: usually(1)}).brokenRules()
-		equal(t, "the first finding", broken[0].finding(), want)
+		equal(t, "the first finding", broken[0].finding, want)
 	}
 
 	// Each rule has a row above, and one in the reference, which -update writes.
@@ -3582,7 +3612,33 @@ func (s *server) do(t testing.TB, request, body string, headers ...string) respo
 		t.Fatalf("%s: %v", r.request, r.err)
 	}
 	r.wantHeader(t, "Cache-Control", "no-store")
+	for name := range r.header {
+		if !isReadable(name) && !slices.Contains(unreadable, name) {
+			t.Errorf("%s: got the header %s, want one that pages of other origins can read", r.request, name)
+		}
+	}
 	return r
+}
+
+// isReadable reports whether pages of other origins can read a header of answers.
+func isReadable(name string) bool {
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("Origin", "null")
+	h := http.Header{}
+	allowAllOrigins(h, r)
+	for _, exposed := range strings.Split(h.Get("Access-Control-Expose-Headers"), ", ") {
+		if http.CanonicalHeaderKey(exposed) == name {
+			return true
+		}
+	}
+	return slices.Contains([]string{"Cache-Control", "Content-Length", "Content-Type"}, name) // of the Fetch standard
+}
+
+// unreadable are the headers of answers that no page needs to read.
+var unreadable = []string{
+	"Access-Control-Allow-Headers", "Access-Control-Allow-Methods", "Access-Control-Allow-Origin",
+	"Access-Control-Expose-Headers", "Access-Control-Max-Age", "Connection", "Content-Security-Policy",
+	"Cross-Origin-Opener-Policy", "Date", "Referrer-Policy", "Vary", "X-Content-Type-Options",
 }
 
 // send sends a request as do does, but does not wait for its response.

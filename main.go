@@ -531,7 +531,7 @@ type clientRun struct {
 // another port and key, unless they are given. So what a run leaves behind, such as a process
 // that goes on repeating, does not reach the petstore of the next one.
 func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*clientRun, error) {
-	serving, stopServing := context.WithCancel(ctx)
+	serving, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
 	s := newService(serving, cmp.Or(c.key, newKey()), c.seed, newLog(c.stderr, c.opts.log))
 	s.journal.keeps = maxRequests
@@ -566,13 +566,7 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 	root := rootURL(ln.Addr())
 	r := &clientRun{base: root + "/v1"}
 	cmd := exec.CommandContext(running, c.opts.command[0], c.opts.command[1:]...)
-	noProxy := c.noProxy
-	if noProxy != "*" { // which means all hosts only if it is alone
-		host, _, _ := net.SplitHostPort(strings.TrimPrefix(root, "http://"))
-		noProxy = host + ",localhost," + noProxy
-	}
-	cmd.Env = append(os.Environ(), "PETSTORE_URL="+r.base, "PETSTORE_API_KEY="+s.key,
-		"NO_PROXY="+noProxy, "no_proxy="+noProxy)
+	cmd.Env = append(os.Environ(), c.environment(root, s.key)...)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.Cancel = func() error {
 		if ctx.Err() != nil {
@@ -597,8 +591,8 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 	}
 	r.exitCode = cmd.ProcessState.ExitCode()
 
-	// The client has ended, so its requests end, too. Net/http does not notice that if the
-	// client has sent anything after a request.
+	// The client has ended, so its requests end, too. If it has sent anything after a request,
+	// net/http does not notice that by itself.
 	disconnect()
 	srv.Close()
 	s.journal.settle()
@@ -610,6 +604,17 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 		}
 	}
 	return r, nil
+}
+
+// environment returns the variables that a client gets, with the root and the key of its
+// petstore.
+func (c *checker) environment(root, key string) []string {
+	noProxy := c.noProxy
+	if noProxy != "*" { // which means all hosts only if it is alone
+		host, _, _ := net.SplitHostPort(strings.TrimPrefix(root, "http://"))
+		noProxy = host + ",localhost," + noProxy
+	}
+	return []string{"PETSTORE_URL=" + root + "/v1", "PETSTORE_API_KEY=" + key, "NO_PROXY=" + noProxy, "no_proxy=" + noProxy}
 }
 
 // runUsually runs the client twice without a fault. It returns the first run, and the
@@ -786,11 +791,8 @@ type rule struct {
 	isBroken bool
 	wayOut   string
 	format   string // of the finding; see fmt.Sprintf
-	args     []any
+	finding  string // how the client has broken the rule
 }
-
-// finding says how the client has broken the rule.
-func (r rule) finding() string { return fmt.Sprintf(r.format, r.args...) }
 
 // The ways out that several rules have.
 const (
@@ -811,7 +813,7 @@ func (c comparison) brokenRules() []rule {
 // as not to try again.
 func (c comparison) rules() (rules []rule) {
 	add := func(isBroken bool, wayOut, format string, args ...any) {
-		rules = append(rules, rule{isBroken, wayOut, format, args})
+		rules = append(rules, rule{isBroken, wayOut, format, fmt.Sprintf(format, args...)})
 	}
 	r, struck := c.run, c.struck
 	hasSucceeded := r.exitCode == 0 && !r.isCut
@@ -902,19 +904,19 @@ func (c comparison) firstPause() (pause time.Duration, isRepeated bool) {
 	return 0, false
 }
 
-// isMended reports whether, since the struck request arrived, the client has read what that did
-// not give it: by an equal request, or by requests for another operation that it sends more often
-// than usual. To add a pet is neither.
+// isMended reports whether the client has got later what the struck request did not give it: by
+// an equal request, or by a look with another operation that it uses more often than usual. To
+// add a pet is neither.
 func (c comparison) isMended() bool {
-	for _, e := range c.run.requests {
-		isEqual := content(e) == content(c.struck)
-		isOther := e.Operation != c.struck.Operation
-		isLook := isOther && len(c.run.of(e.Operation)) > len(c.usual.of(e.Operation))
-		if e.Arrived > c.struck.Arrived && e.isUsable() && e.Pet == 0 && (isEqual || isLook) {
-			return true
-		}
+	looks := map[string]bool{} // by operation
+	for _, operation := range faultOperations() {
+		isMore := len(c.run.of(operation)) > len(c.usual.of(operation))
+		looks[operation] = isMore && operation != c.struck.Operation
 	}
-	return false
+	return slices.ContainsFunc(c.run.requests, func(e *entry) bool {
+		isRead := e.Arrived > c.struck.Arrived && e.isUsable() && e.Pet == 0
+		return isRead && (looks[e.Operation] || content(e) == content(c.struck))
+	})
 }
 
 // isRefused reports whether a request that has ended was refused for a mistake of its own. A
@@ -952,7 +954,7 @@ func printRow(w io.Writer, operation string, v verdict) {
 	}
 	var findings []string
 	for _, rule := range v.broken {
-		findings = append(findings, rule.finding())
+		findings = append(findings, rule.finding)
 	}
 	switch {
 	case v.noResult:

@@ -368,9 +368,10 @@ const maxNotice = 100 * time.Millisecond
 // duration returns the Seconds of an entry.
 func (e *entry) duration() time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
 
-// wasOver reports whether a request that has ended was over when another one arrived. That of a
-// client that left was over although petstore noticed it up to maxNotice after that arrival. But
-// if the two had come within maxNotice, they may have been sent together, and left together.
+// wasOver reports whether a request that has ended was over when another one arrived. When a
+// client leaves, petstore may notice it late. So a request whose client left counts as over if
+// this was noticed within maxNotice after the other one arrived. But if both had arrived within
+// maxNotice, they may have been sent together, and left together.
 func (e *entry) wasOver(other *entry) bool {
 	if e.Ended <= other.endedBefore {
 		return true

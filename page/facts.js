@@ -27,7 +27,7 @@ export function isWaiting({ ended }) {
 export function extentOf(text = "", headers = {}) {
   const size = new TextEncoder().encode(text).length;
   const length = headers["Content-Length"] ?? (size < maxText ? size : Infinity);
-  if (size >= length) {
+  if (length <= maxText && size >= length) { // what is no text is longer in UTF-8
     return "";
   }
   return size === 0 ? "without its body" : `the first ${Math.min(size, maxText)} bytes`;

@@ -563,7 +563,7 @@ func testDetail(p *page) {
 	p.equal("$('.body')?.textContent.slice(-3)", "🦎…")
 	p.send("POST /v1/pets", strings.Repeat("x", 4000))
 	p.send("POST /v1/pets", strings.Repeat("x", 4001), "Transfer-Encoding: chunked")
-	p.send("POST /v1/pets", strings.Repeat("x", 65_537))
+	p.send("POST /v1/pets", strings.Repeat("\xff", 5000)) // the first 4,000 take 12,000 in UTF-8
 	p.send("POST /v1/pets", strings.Repeat("x", 65_537), "Transfer-Encoding: chunked")
 	for _, code := range []string{"503", "lost", "hangup", "truncate", "html"} {
 		p.send("GET /v1/pets/1", "", "Prefer: code="+code)
