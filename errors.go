@@ -260,7 +260,7 @@ var faultParameterNames = []string{"code", "delay", "answer-delay", "retry-after
 // such as "code=503, delay=0.2".
 func (p faultParameters) String() string {
 	var given []string
-	for i, value := range []string{p.Code, p.Delay, p.AnswerDelay, p.RetryAfter, p.ErrorCode} {
+	for i, value := range []string{p.Code, p.Delay, p.AnswerDelay, p.RetryAfter, p.ErrorCode} { // in the order of the names
 		if value != "" {
 			given = append(given, faultParameterNames[i]+"="+value)
 		}
@@ -450,7 +450,7 @@ type effect struct {
 	change         func(*fault, answer) answer // returns the answer to send; nil leaves it as it is
 	cut            int                         // percent of the body that is not sent; if nothing is left, no status is sent either
 	pieces         int                         // in which the body is sent, if there are several
-	pause          int                         // in seconds, after each piece but the one that completes the body
+	pause          int                         // in seconds, after each piece; the last piece of a whole body has none
 	end            ending                      // how the request ends
 	spoils         bool                        // whether the client cannot use what it gets of the body
 }

@@ -904,9 +904,9 @@ func (c comparison) firstPause() (pause time.Duration, isRepeated bool) {
 	return 0, false
 }
 
-// isMended reports whether the client has got later what the struck request did not give it: by
-// an equal request, or by a look with another operation that it uses more often than usual. To
-// add a pet is neither.
+// isMended reports whether the client has read later what the struck request did not give it:
+// by an equal request, or by a look with another operation that it uses more often than usual.
+// A request that adds a pet reads nothing.
 func (c comparison) isMended() bool {
 	looks := map[string]bool{} // by operation
 	for _, operation := range faultOperations() {
