@@ -73,8 +73,8 @@ func hideCredentials(key string, values []string) []string {
 		if sent := value[len(scheme):]; sent != key {
 			credentials = strings.ReplaceAll(sent, key, "***")
 		}
-		if len(credentials) > 6 {
-			credentials = credentials[:6] + "***"
+		if characters := []rune(credentials); len(characters) > 6 {
+			credentials = string(characters[:6]) + "***"
 		}
 		hidden[i] = scheme + credentials
 	}

@@ -2046,6 +2046,7 @@ func TestKeyIsHidden(t *testing.T) {
 		key + " x":                    "*** x",
 		"Bearer undefined":            "Bearer undefi***",
 		"Bearer secret":               "Bearer secret",
+		"Bearer schlüsselchen":        "Bearer schlüs***",
 		"Bearer":                      "Bearer",
 		"sk_live_12345678":            "sk_liv***",
 		`key="sk_live_1", realm="x"`:  `key="s***`,
