@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode"
 )
 
 // newKey returns a random API key of 128 bits.
@@ -62,11 +63,12 @@ func requireKey(key string, r *http.Request) error {
 // characters of anything else. That may be the key of another service, sent by mistake, and six
 // characters tell most mistakes, such as undefined.
 func hideCredentials(key string, values []string) []string {
+	isOther := func(c rune) bool { return !unicode.IsLetter(c) }
 	hidden := make([]string, len(values))
 	for i, value := range values {
 		scheme := "" // with the space after it
 		first, rest, found := strings.Cut(value, " ")
-		if found && first != key && !strings.ContainsAny(first, `=,"`) {
+		if found && len(first) <= len("Negotiate") && first != key && !strings.ContainsFunc(first, isOther) {
 			scheme = value[:len(value)-len(rest)]
 		}
 		credentials := "***"
@@ -74,7 +76,7 @@ func hideCredentials(key string, values []string) []string {
 			credentials = strings.ReplaceAll(sent, key, "***")
 		}
 		if characters := []rune(credentials); len(characters) > 6 {
-			credentials = string(characters[:6]) + "***"
+			credentials = strings.TrimRight(string(characters[:6]), "*") + "***"
 		}
 		hidden[i] = scheme + credentials
 	}

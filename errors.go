@@ -448,7 +448,7 @@ type effect struct {
 	errorStatus    int                         // the code, if it is a status, or 0
 	skipsOperation bool                        // whether the operation is not performed
 	change         func(*fault, answer) answer // returns the answer to send; nil leaves it as it is
-	cut            int                         // percent of the body that is not sent; if nothing is left, no status is sent either
+	cut            int                         // percent of the body that is not sent; if nothing is left of it, the status is not sent either
 	pieces         int                         // in which the body is sent, if there are several
 	pause          int                         // in seconds, after each piece; the last piece of a whole body has none
 	end            ending                      // how the request ends
@@ -537,7 +537,7 @@ func replaceByHTML(_ *fault, a answer) answer {
 	}
 }
 
-// resetTCP closes the connection of w with a TCP RST, if net/http gives it up.
+// resetTCP closes the connection of w with a TCP RST, if net/http hands it over.
 func resetTCP(w http.ResponseWriter) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		conn.(*net.TCPConn).SetLinger(0) // discards unsent data, and makes Close send a RST

@@ -47,7 +47,7 @@ type service struct {
 type durations struct {
 	readHeader time.Duration // for the headers of a request to arrive
 	read       time.Duration // for the headers and the body
-	second     time.Duration // in which the pauses of codes are counted
+	second     time.Duration // the unit of effect.pause
 	journal    time.Duration // the longest wait of showJournal
 	stop       time.Duration // the longest wait for the requests in flight
 }
@@ -333,9 +333,9 @@ func (a area) isRecorded() bool { return a == areaAPI || a == areaMistake }
 // misplacedAdmin is where a test with the base URL of clients looks for /__admin.
 const misplacedAdmin = "/v1/__admin"
 
-// areaOf returns the area of a request. One for a path or a method that does not exist is
-// taken for a mistake if it has an Authorization. Those that browsers send by themselves,
-// such as for /favicon.ico, have none.
+// areaOf returns the area of a request. Outside of /v1 and /__admin, a request for a path or a
+// method that does not exist is taken for a mistake of a client if it has an Authorization. What
+// browsers ask for by themselves, such as /favicon.ico, has none.
 func areaOf(r *http.Request, rt *route) area {
 	p := r.URL.Path
 	switch {

@@ -74,6 +74,10 @@ func run(ctx context.Context, onStop func(longest time.Duration, exitCode int), 
 		return 0
 	case err != nil:
 		return fail(2, fmt.Errorf("%w; -h lists the flags", err))
+	case opts.version:
+		if err := printVersion(stdout); err != nil {
+			return fail(1, err)
+		}
 	case opts.check:
 		findings, err := check(ctx, onStop, opts, getenv, stdout, stderr)
 		if err != nil {
@@ -81,10 +85,6 @@ func run(ctx context.Context, onStop func(longest time.Duration, exitCode int), 
 		}
 		if findings > 0 {
 			return fail(1, errors.New("the client does something wrong; -accept leaves out what is intended"))
-		}
-	case opts.version:
-		if err := printVersion(stdout); err != nil {
-			return fail(1, err)
 		}
 	default:
 		if err := serve(ctx, onStop, opts, getenv, stdin, stdout, stderr); err != nil {
@@ -458,9 +458,9 @@ var errInterrupted = errors.New("interrupted")
 
 // The limits of a run.
 const (
-	maxRun      = time.Minute // for a run without a fault; others may take longer by what that takes
-	maxEnd      = time.Second // for a client to end by itself after a signal, and after an interrupt
-	maxRequests = 10_000      // of one run
+	maxRun      = time.Minute // for the first run; a later one may take longer by what that took
+	maxEnd      = time.Second // for a client to end by itself after a signal, and then after an interrupt
+	maxRequests = 10_000      // in one run, also those that are not recorded
 )
 
 // checkedFault is a fault with which a client is checked. The query is that of PUT
@@ -522,6 +522,7 @@ type clientRun struct {
 	exitCode int    // -1 if a signal has ended it
 	took     time.Duration
 	isCut    bool     // whether it was ended, as it took too long or sent too many requests
+	isFlood  bool     // whether these were more than maxRequests
 	requests []*entry // in the order of arrival
 	struck   *entry   // the first request that got the fault, or nil
 }
@@ -570,8 +571,8 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.Cancel = func() error {
 		if ctx.Err() != nil {
-			// A terminal sends the signal of Ctrl-C to the client, too. Some clients give up
-			// to clean up after a second one.
+			// A terminal sends Ctrl-C to the client, too. A second interrupt would make some
+			// clients stop cleaning up, so it first gets the time for that.
 			time.Sleep(c.maxEnd)
 		}
 		return cmd.Process.Signal(os.Interrupt) // so that it can end what it has started
@@ -581,6 +582,7 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 	err = cmd.Run()
 	r.took = time.Since(started)
 	r.isCut = running.Err() != nil
+	r.isFlood = count.Load() > maxRequests
 	switch {
 	case ctx.Err() != nil:
 		return nil, errInterrupted
@@ -591,8 +593,8 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 	}
 	r.exitCode = cmd.ProcessState.ExitCode()
 
-	// The client has ended, so its requests end, too. If it has sent anything after a request,
-	// net/http does not notice that by itself.
+	// The client has ended, so its requests end, too. If it has sent anything after one of
+	// them, net/http does not notice that by itself.
 	disconnect()
 	srv.Close()
 	s.journal.settle()
@@ -692,7 +694,7 @@ func (r *clientRun) chooseOperation(given string, skip int) (string, error) {
 	}
 	operation := given
 	switch {
-	case len(r.requests) >= maxEnded:
+	case r.isFlood || len(r.requests) >= maxEnded:
 		return "", fmt.Errorf("sends %d requests or more, which is too many for a check", maxEnded)
 	case r.isCut:
 		return "", errors.New("does not end within a minute")
@@ -721,26 +723,28 @@ const (
 	maxWait = 25 * time.Second      // for an answer; a stall takes 30
 	prompt  = time.Second           // for an answer that no time limit of a client misses
 	maxRate = 10                    // repetitions of a request in a second; more leave a service no time to recover
-	noPause = 20 * time.Millisecond // takes two repetitions; two random pauses may take less than a maxRate allows
+	noPause = 20 * time.Millisecond // in which two repetitions come if there is no pause before them
 	slack   = maxNotice             // for timers, and for petstore to notice that a client has left
 )
 
 // comparison is a run with a fault beside the usual one, which has none.
 type comparison struct {
 	run, usual        *clientRun
-	struck            *entry   // as that of run
 	equal, usualEqual []*entry // of both runs: the requests that are equal to the struck one
 	repetitions       []*entry // the requests that were sent beyond the usual number
 	usually           int      // that number
 }
 
-// compare compares a run in which a request got the fault with the usual one. If the usual run
-// has no request that is equal to the struck one, equal requests may differ in numbers.
-// Repetitions are equal requests or, if there are no more of them than usual, those that differ
-// in numbers or, at last, any for the operation. Which ones of these are repetitions cannot be
-// known: they are taken for the last.
+// compare compares a run in which a request got the fault with the usual one. A client may
+// make a name anew for each run. So if the usual run has no request that is equal to the struck
+// one, equal requests may differ in numbers.
+//
+// Repetitions are the requests beyond the usual number. They are looked for among the equal
+// requests, then among those that are equal but for numbers, and then among all for the
+// operation. Which of these requests are the repetitions cannot be known: the last ones are
+// taken for them.
 func compare(run, usual *clientRun) comparison {
-	c := comparison{run: run, usual: usual, struck: run.struck}
+	c := comparison{run: run, usual: usual}
 	c.equal, c.usualEqual = c.alike(content)
 	if len(c.usualEqual) == 0 {
 		c.equal, c.usualEqual = c.alike(contentButNumbers)
@@ -758,13 +762,13 @@ func compare(run, usual *clientRun) comparison {
 
 // alike returns the requests of both runs that look like the struck one in a view.
 func (c comparison) alike(view func(*entry) identity) (sent, usual []*entry) {
-	struck := view(c.struck)
+	struck := view(c.run.struck)
 	isAlike := func(e *entry) bool { return view(e) == struck }
 	return c.run.sent(isAlike), c.usual.sent(isAlike)
 }
 
-// content is a view of what a client sends. It has no User-Agent, in which some clients count
-// their tries.
+// content is a view of what a client sends. The User-Agent is left out, as some clients count
+// their tries in it, and the period, as each run has a journal of its own.
 func content(e *entry) identity {
 	id := e.identity()
 	id.period, id.userAgent = nil, ""
@@ -815,13 +819,13 @@ func (c comparison) rules() (rules []rule) {
 	add := func(isBroken bool, wayOut, format string, args ...any) {
 		rules = append(rules, rule{isBroken, wayOut, format, fmt.Sprintf(format, args...)})
 	}
-	r, struck := c.run, c.struck
+	r, struck := c.run, c.run.struck
 	hasSucceeded := r.exitCode == 0 && !r.isCut
 	repeated := len(c.repetitions)
 
 	// How long the client runs, and how it ends.
 	limit := fmt.Sprintf("%.0f s", r.took.Seconds())
-	if len(r.requests) >= maxRequests {
+	if r.isFlood {
 		limit = fmt.Sprintf("%d requests", maxRequests)
 	}
 	isLonger := r.took > c.usual.took+prompt
@@ -833,10 +837,11 @@ func (c comparison) rules() (rules []rule) {
 
 	// Which pets it adds.
 	pets, usualPets := countPets(r.requests), countPets(c.usual.requests)
-	equalPets, usualEqualPets := countPets(c.equal), max(1, len(c.usualEqual))
+	usualEqual := max(1, len(c.usualEqual)) // the struck one is usual, even if its name is new
+	equalPets := countPets(c.equal)
 	add(pets > usualPets, lookFirst, "adds %d pets instead of %d", pets, usualPets)
-	add(pets <= usualPets && equalPets > usualEqualPets, lookFirst,
-		"adds %d equal pets instead of %d", equalPets, usualEqualPets)
+	add(pets <= usualPets && equalPets > usualEqual, lookFirst,
+		"adds %d equal pets instead of %d", equalPets, usualEqual)
 	add(hasSucceeded && pets < usualPets, readWhole,
 		"exits with 0, but has added %d of %d pets", pets, usualPets)
 
@@ -866,7 +871,7 @@ func (c comparison) rules() (rules []rule) {
 
 	// What it repeats, and when. Each of the usual requests may be repeated once.
 	isOften := repeated > c.usually
-	add(struck.Status == 400 && len(c.equal) > max(1, len(c.usualEqual)), stayWithIt,
+	add(struck.Status == 400 && len(c.equal) > usualEqual, stayWithIt,
 		"repeats the request after a 400")
 	add(struck.Status == 401 && isOften, stayWithIt, // but once is right, as the key may have been read anew
 		"repeats the request %d times after a 401", repeated)
@@ -878,25 +883,30 @@ func (c comparison) rules() (rules []rule) {
 	if repeated > 0 {
 		lasted = c.sinceStruck(c.repetitions[repeated-1])
 	}
-	isFast := float64(repeated) > maxRate*lasted.Seconds()*float64(c.usually) && (repeated > 2 || lasted < noPause)
-	add(struck.Status != 401 && asked == 0 && isOften && isFast, waitLonger,
+	most := maxRate * lasted.Seconds() * float64(c.usually)
+	isFast := float64(repeated) > most
+	isSure := repeated > 2 || lasted < noPause // as two random pauses can be short by chance
+	add(struck.Status != 401 && asked == 0 && isOften && isFast && isSure, waitLonger,
 		"repeats %d times in %.2f s", repeated, lasted.Seconds())
 	return rules
 }
 
 // sinceStruck returns the time from the arrival of the struck request to that of another one.
-func (c comparison) sinceStruck(e *entry) time.Duration { return e.Time.Sub(c.struck.Time.Time) }
+func (c comparison) sinceStruck(e *entry) time.Duration { return e.Time.Sub(c.run.struck.Time.Time) }
 
-// firstPause returns the time until the struck request is repeated, if it is. Its repetition is
-// the next equal request, even if there are no more of them than usual, as of a client that
-// polls. But if the client usually sends equal requests together, the next one may be no
-// repetition.
+// firstPause returns the time from the struck request to its first repetition, if there is one.
+// That is the next equal request, even of a client that polls, and sends no more than usual. But
+// if the client usually sends the second of its equal requests at once, that is no repetition:
+// then, as with a User-Agent that changes, only what is beyond the usual number is one.
 func (c comparison) firstPause() (pause time.Duration, isRepeated bool) {
-	usual := c.usualEqual
-	areTogether := len(usual) > 1 && usual[1].Time.Sub(usual[0].Time.Time) < usual[0].duration()+slack
-	next := slices.IndexFunc(c.run.requests, func(e *entry) bool { return e.Repeats == c.struck.Arrived })
+	isAtOnce := false
+	if usual := c.usualEqual; len(usual) > 1 {
+		isAtOnce = usual[1].Time.Sub(usual[0].Time.Time) < usual[0].duration()+slack
+	}
+	isNext := func(e *entry) bool { return e.Repeats == c.run.struck.Arrived }
+	next := slices.IndexFunc(c.run.requests, isNext)
 	switch {
-	case next >= 0 && !areTogether:
+	case next >= 0 && !isAtOnce:
 		return c.sinceStruck(c.run.requests[next]), true
 	case len(c.repetitions) > 0:
 		return c.sinceStruck(c.repetitions[0]), true
@@ -908,14 +918,15 @@ func (c comparison) firstPause() (pause time.Duration, isRepeated bool) {
 // by an equal request, or by a look with another operation that it uses more often than usual.
 // A request that adds a pet reads nothing.
 func (c comparison) isMended() bool {
+	struck := c.run.struck
 	looks := map[string]bool{} // by operation
 	for _, operation := range faultOperations() {
 		isMore := len(c.run.of(operation)) > len(c.usual.of(operation))
-		looks[operation] = isMore && operation != c.struck.Operation
+		looks[operation] = isMore && operation != struck.Operation
 	}
 	return slices.ContainsFunc(c.run.requests, func(e *entry) bool {
-		isRead := e.Arrived > c.struck.Arrived && e.isUsable() && e.Pet == 0
-		return isRead && (looks[e.Operation] || content(e) == content(c.struck))
+		isRead := e.Arrived > struck.Arrived && e.isUsable() && e.Pet == 0
+		return isRead && (looks[e.Operation] || content(e) == content(struck))
 	})
 }
 
@@ -989,7 +1000,8 @@ func printWaysOut(w io.Writer, verdicts []verdict) {
 	}
 }
 
-// printUntested prints what was not tested, and what was accepted in vain.
+// printUntested prints what was not tested, and which of the tested faults were accepted in
+// vain.
 func printUntested(w io.Writer, operation string, usual *clientRun, verdicts []verdict) {
 	for _, other := range faultOperations() {
 		if other != operation && len(usual.of(other)) > 0 {

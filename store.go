@@ -368,10 +368,10 @@ const maxNotice = 100 * time.Millisecond
 // duration returns the Seconds of an entry.
 func (e *entry) duration() time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
 
-// wasOver reports whether a request that has ended was over when another one arrived. When a
-// client leaves, petstore may notice it late. So a request whose client left counts as over if
-// this was noticed within maxNotice after the other one arrived. But if both had arrived within
-// maxNotice, they may have been sent together, and left together.
+// wasOver reports whether e, which has ended, was over when other arrived. Petstore may notice
+// late that the client of e has left. So e counts as over if that was noticed within maxNotice
+// after other arrived. But if the two had arrived within maxNotice of each other, they may have
+// been sent together, and left together.
 func (e *entry) wasOver(other *entry) bool {
 	if e.Ended <= other.endedBefore {
 		return true
@@ -543,7 +543,8 @@ func (j *journal) add(e *entry) *world {
 	return j.world
 }
 
-// update calls change under the lock. Only there may an entry that waits be changed.
+// update calls change under the lock. Only there, and in end, may an entry that waits be
+// changed.
 func (j *journal) update(change func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
