@@ -3277,10 +3277,11 @@ func TestFindings(t *testing.T) {
 		begin := time.Unix(1000, 0).Add(time.Duration(arrived * float64(time.Second)))
 		return &entry{Operation: "createPet", Time: timestamp{begin}, Seconds: seconds, outcome: &outcome{Status: status}}
 	}
-	named := func(e *entry, name string) *entry {
-		e.Body = `{"name":"` + name + `"}`
+	body := func(e *entry, text string) *entry {
+		e.Body = text
 		return e
 	}
+	named := func(e *entry, name string) *entry { return body(e, `{"name":"`+name+`"}`) }
 	another := func(arrived float64, status int) *entry { return named(made(arrived, 0, status), "Ida") }
 	other := func(arrived float64, status int) *entry { // for another operation
 		e := made(arrived, 0, status)
@@ -3293,6 +3294,10 @@ func TestFindings(t *testing.T) {
 	}
 	typed := func(e *entry, header, value string) *entry {
 		e.Headers = journalHeader{header: {value}}
+		return e
+	}
+	reading := func(e *entry) *entry {
+		e.Method = "GET"
 		return e
 	}
 	added := func(e *entry, pet int64) *entry {
@@ -3355,11 +3360,14 @@ func TestFindings(t *testing.T) {
 			with(struck(0, 429, "429", "3"), made(1, 0, 201), another(3, 201)), early},
 		"repeats early with another name": {1, usually(1), with(struck(0, 429, "429", "3"), another(1, 201)), early},
 		// Equal requests are usual. If they are sent together, none of them is a repetition.
-		"polls early":   {1, with(made(0, 0, 200), made(1, 0, 200)), with(struck(0, 429, "429", "3"), made(1, 0, 200)), early},
-		"polls late":    {1, with(made(0, 0, 200), made(3, 0, 200)), with(struck(0, 429, "429", "3"), made(3, 0, 200)), ""},
-		"three at once": {1, usually(3), with(struck(0, 429, "429", "3"), made(0, 0, 201), made(0, 0, 201), made(3, 0, 201)), ""},
-		"three, one after another": {1, with(made(0, 1, 201), made(1.09, 1, 201), made(3, 0, 201)),
-			with(struck(0, 429, "429", "3"), made(0.1, 0, 201), made(1.2, 0, 201)), ""},
+		"polls early": {1, with(reading(made(0, 0, 200)), reading(made(1, 0, 200))),
+			with(reading(struck(0, 429, "429", "3")), reading(made(1, 0, 200))), early},
+		"polls late": {1, with(reading(made(0, 0, 200)), reading(made(3, 0, 200))),
+			with(reading(struck(0, 429, "429", "3")), reading(made(3, 0, 200))), ""},
+		"reads twice, at once": {1, with(reading(made(0, 1, 200)), reading(made(1.09, 0, 200))),
+			with(reading(struck(0, 429, "429", "3")), reading(made(0.1, 0, 200))), ""},
+		"adds two, with a pause": {1, with(made(0, 0, 201), made(1, 0, 201)), with(struck(0, 429, "429", "3"), made(1, 0, 201)), ""},
+		"three at once":          {1, usually(3), with(struck(0, 429, "429", "3"), made(0, 0, 201), made(0, 0, 201), made(3, 0, 201)), ""},
 		"three with a number for each run": {1, many(3, named(made(0, 0, 201), "run-5")),
 			with(named(struck(0, 429, "429", "3"), "run-6"), many(2, named(made(0, 0, 201), "run-6"))...), ""},
 		"four instead of three at once": {1, usually(3),
@@ -3394,8 +3402,17 @@ func TestFindings(t *testing.T) {
 			with(named(struck(0, 400, "400", ""), "Rex 0cb-1"), named(made(0, 0, 201), "Rex 0cb-e2")), of400},
 		"numbers in the target": {1, many(1, at(made(0, 0, 201), "/x?n=5")),
 			with(at(struck(0, 400, "400", ""), "/x?n=6"), at(made(0, 0, 201), "/x?n=7")), of400},
-		"a new name, once":  {1, usually(1), with(named(struck(0, 400, "400", ""), "Ada")), ""},
-		"a new name, twice": {1, usually(1), with(named(struck(0, 400, "400", ""), "Ada"), named(made(0, 0, 201), "Ada")), of400},
+		"a new name, once":         {1, usually(1), with(named(struck(0, 400, "400", ""), "Ada")), ""},
+		"a new name, twice":        {1, usually(1), with(named(struck(0, 400, "400", ""), "Ada"), named(made(0, 0, 201), "Ada")), of400},
+		"orders members at random": {1, usually(1), with(body(struck(0, 400, "400", ""), `{"a":1,"b":[2]}`), body(made(0, 0, 201), `{"b":[2], "a":1}`)), of400},
+		"a word for each run": {1, many(2, named(made(0, 0, 201), "xyz")),
+			with(named(struck(0, 400, "400", ""), "uvw"), named(made(0, 0, 201), "uvw")), ""},
+		"a word for each run, once more": {1, many(2, named(made(0, 0, 201), "xyz")),
+			with(named(struck(0, 400, "400", ""), "uvw"), many(2, named(made(0, 0, 201), "uvw"))...), of400},
+		"a word for each run, beside the same": {1, append(usually(2), named(made(0, 0, 201), "xyz")),
+			append(with(named(struck(0, 400, "400", ""), "uvw"), named(made(0, 0, 201), "uvw")), usually(2)...), of400},
+		"numbers of a run, each tried": {1, with(named(made(0, 0, 201), "5-1"), named(made(0, 0, 201), "5-2")),
+			many(3, named(struck(0, 401, "401", ""), "6-1")), "repeats the request 2 times after a 401"},
 		"numbers of a run, as usual": {1, many(2, named(made(0, 0, 201), "Rex 5")),
 			with(named(struck(0, 400, "400", ""), "Rex 6"), named(made(0, 0, 201), "Rex 6")), ""},
 		"repeats once after a 401": {1, usually(1), many(2, struck(0, 401, "401", "")), ""},

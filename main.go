@@ -12,6 +12,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -729,33 +730,34 @@ const (
 
 // comparison is a run with a fault beside the usual one, which has none.
 type comparison struct {
-	run, usual        *clientRun
-	equal, usualEqual []*entry // of both runs: the requests that are equal to the struck one
-	repetitions       []*entry // the requests that were sent beyond the usual number
-	usually           int      // that number
+	run, usual  *clientRun
+	equal       []*entry // the requests of run that are equal to the struck one
+	usualEqual  []*entry // those of usual, or what stands for them; see largestGroup
+	repetitions []*entry // the requests of run beyond the usual number
+	usually     int      // that number
+	areAlike    bool     // whether the repetitions are equal to the struck request, at least but for numbers
 }
 
-// compare compares a run in which a request got the fault with the usual one. A client may
-// make a name anew for each run. So if the usual run has no request that is equal to the struck
-// one, equal requests may differ in numbers.
-//
-// Repetitions are the requests beyond the usual number. They are looked for among the equal
-// requests, then among those that are equal but for numbers, and then among all for the
-// operation. Which of these requests are the repetitions cannot be known: the last ones are
-// taken for them.
+// compare compares a run in which a request got the fault with the usual one. Repetitions are
+// looked for among the requests that are equal to the struck one, then among those that are equal
+// but for numbers, as a name may be made anew for each try, and then among all for the operation.
+// Which of these requests are repetitions cannot be known: the last ones are taken for them.
 func compare(run, usual *clientRun) comparison {
 	c := comparison{run: run, usual: usual}
 	c.equal, c.usualEqual = c.alike(content)
 	if len(c.usualEqual) == 0 {
-		c.equal, c.usualEqual = c.alike(contentButNumbers)
+		c.usualEqual = c.largestGroup()
 	}
-	for _, view := range []func(*entry) identity{content, contentButNumbers, operationOnly} {
-		sent, usual := c.alike(view)
-		c.usually = len(usual)
-		c.repetitions = sent[min(len(usual), len(sent)):]
-		if c.usually > 0 && len(c.repetitions) > 0 {
-			break
-		}
+	usualEqual := max(1, len(c.usualEqual))
+	similar, usualSimilar := c.alike(contentButNumbers)
+	all, usualAll := run.of(run.struck.Operation), usual.of(run.struck.Operation)
+	switch {
+	case len(c.equal) > usualEqual:
+		c.repetitions, c.usually, c.areAlike = c.equal[usualEqual:], usualEqual, true
+	case len(similar) > len(usualSimilar) && len(usualSimilar) > 0:
+		c.repetitions, c.usually, c.areAlike = similar[len(usualSimilar):], len(usualSimilar), true
+	case len(all) > len(usualAll):
+		c.repetitions, c.usually = all[len(usualAll):], len(usualAll)
 	}
 	return c
 }
@@ -767,16 +769,40 @@ func (c comparison) alike(view func(*entry) identity) (sent, usual []*entry) {
 	return c.run.sent(isAlike), c.usual.sent(isAlike)
 }
 
+// largestGroup returns the largest group of equal requests for the operation that the usual run
+// has and the other run has not. If a client makes names anew for each run, these are sent in
+// place of the requests that are equal to the struck one.
+func (c comparison) largestGroup() (largest []*entry) {
+	usual := c.usual.of(c.run.struck.Operation)
+	groups := map[identity][]*entry{}
+	for _, e := range usual {
+		groups[content(e)] = append(groups[content(e)], e)
+	}
+	for _, e := range c.run.requests {
+		delete(groups, content(e))
+	}
+	for _, e := range usual {
+		if group := groups[content(e)]; len(group) > len(largest) {
+			largest = group
+		}
+	}
+	return largest
+}
+
 // content is a view of what a client sends. The User-Agent is left out, as some clients count
-// their tries in it, and the period, as each run has a journal of its own.
+// their tries in it, and the period, as each run has a journal of its own. The members of a body
+// are put in order, as some languages write them in another one each time.
 func content(e *entry) identity {
 	id := e.identity()
 	id.period, id.userAgent = nil, ""
+	var body any
+	if json.Unmarshal([]byte(id.body), &body) == nil {
+		id.body = string(encodeJSON(body))
+	}
 	return id
 }
 
-// contentButNumbers is a view without the numbers of a name that is made anew for each run or
-// for each try.
+// contentButNumbers is a view without numbers.
 func contentButNumbers(e *entry) identity {
 	id := content(e)
 	id.url = anyNumber.ReplaceAllString(id.url, "#")
@@ -786,9 +812,6 @@ func contentButNumbers(e *entry) identity {
 
 // anyNumber matches a number, also a hexadecimal one if it has a decimal digit.
 var anyNumber = regexp.MustCompile(`[0-9a-fA-F-]*[0-9][0-9a-fA-F-]*`)
-
-// operationOnly is a view of requests whose names are made anew without numbers.
-func operationOnly(e *entry) identity { return identity{url: e.Operation} }
 
 // A rule is what a client must not do, whether it has done so, and what it can do instead.
 type rule struct {
@@ -837,8 +860,7 @@ func (c comparison) rules() (rules []rule) {
 
 	// Which pets it adds.
 	pets, usualPets := countPets(r.requests), countPets(c.usual.requests)
-	usualEqual := max(1, len(c.usualEqual)) // the struck one is usual, even if its name is new
-	equalPets := countPets(c.equal)
+	equalPets, usualEqual := countPets(c.equal), max(1, len(c.usualEqual))
 	add(pets > usualPets, lookFirst, "adds %d pets instead of %d", pets, usualPets)
 	add(pets <= usualPets && equalPets > usualEqual, lookFirst,
 		"adds %d equal pets instead of %d", equalPets, usualEqual)
@@ -854,7 +876,8 @@ func (c comparison) rules() (rules []rule) {
 		}
 	}
 	isRight := struck.isUsable() && struck.duration() < prompt
-	add(hasSucceeded && pets == usualPets && usable < wanted && !c.isMended(), readWhole,
+	add(hasSucceeded && pets == usualPets && usable < wanted && !c.isMended(),
+		readWhole+" If the client looks for the pet in each run, by the same list, -accept it.",
 		"exits with 0, but can use %d of %d answers", usable, wanted)
 	add(r.exitCode != 0 && !r.isCut && isRight, "Ignore members that are not known.",
 		"fails, although the answer is right")
@@ -871,8 +894,7 @@ func (c comparison) rules() (rules []rule) {
 
 	// What it repeats, and when. Each of the usual requests may be repeated once.
 	isOften := repeated > c.usually
-	add(struck.Status == 400 && len(c.equal) > usualEqual, stayWithIt,
-		"repeats the request after a 400")
+	add(struck.Status == 400 && repeated > 0 && c.areAlike, stayWithIt, "repeats the request after a 400")
 	add(struck.Status == 401 && isOften, stayWithIt, // but once is right, as the key may have been read anew
 		"repeats the request %d times after a 401", repeated)
 	asked, _ := strconv.Atoi(strings.TrimPrefix(struck.Fault.RetryAfter, dateAfter)) // seconds, or 0
@@ -895,18 +917,20 @@ func (c comparison) rules() (rules []rule) {
 func (c comparison) sinceStruck(e *entry) time.Duration { return e.Time.Sub(c.run.struck.Time.Time) }
 
 // firstPause returns the time from the struck request to its first repetition, if there is one.
-// That is the next equal request, even of a client that polls, and sends no more than usual. But
-// if the client usually sends the second of its equal requests at once, that is no repetition:
-// then, as with a User-Agent that changes, only what is beyond the usual number is one.
+// That is the next equal request. If it is a read, this holds even if there are no more than
+// usual, as of a client that polls. But if the client usually sends the second of its equal
+// requests at once, the next one may not be a repetition: then, as with a User-Agent that
+// changes, only what is beyond the usual number is one.
 func (c comparison) firstPause() (pause time.Duration, isRepeated bool) {
 	isAtOnce := false
 	if usual := c.usualEqual; len(usual) > 1 {
 		isAtOnce = usual[1].Time.Sub(usual[0].Time.Time) < usual[0].duration()+slack
 	}
-	isNext := func(e *entry) bool { return e.Repeats == c.run.struck.Arrived }
-	next := slices.IndexFunc(c.run.requests, isNext)
+	struck := c.run.struck
+	isRead := struck.Method == "GET" || struck.Method == "HEAD"
+	next := slices.IndexFunc(c.run.requests, func(e *entry) bool { return e.Repeats == struck.Arrived })
 	switch {
-	case next >= 0 && !isAtOnce:
+	case next >= 0 && !isAtOnce && (isRead || len(c.repetitions) > 0):
 		return c.sinceStruck(c.run.requests[next]), true
 	case len(c.repetitions) > 0:
 		return c.sinceStruck(c.repetitions[0]), true
