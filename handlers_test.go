@@ -2065,6 +2065,7 @@ func TestKeyIsHidden(t *testing.T) {
 	s.do(t, "GET /v1/pets", "", "Authorization: x"+key, "Authorization: Basic "+key+"y")
 	equal(t, "two headers", s.journal(t, 2)[1].Headers["Authorization"], "x***, Basic ***y")
 	equal(t, "a key that is a part of the scheme", hideCredentials("e", []string{"Bearer e"})[0], "Bearer ***")
+	equal(t, "a key in place of the scheme", hideCredentials("secret", []string{"secret x"})[0], "*** x")
 
 	r := newRequest("GET", "/v1/pets", "")
 	sent := r.Header.Clone()
@@ -2856,6 +2857,12 @@ var testClients = map[string]func() error{
 		}
 		return naive()
 	},
+	"absent": func() error { // in its fourth run
+		if ran() == 3 {
+			return nil
+		}
+		return careful()
+	},
 	"flaky": func() error { // fails in its second run
 		if ran() == 1 {
 			os.Exit(5)
@@ -2883,11 +2890,11 @@ var testClients = map[string]func() error{
 		signal.Notify(interrupt, os.Interrupt)
 		fmt.Fprintln(os.Stderr, os.Getpid(), "it runs")
 		<-interrupt
+		fmt.Fprintln(os.Stderr, "it was interrupted")
 		select {
 		case <-interrupt: // as it cleans up
-			fmt.Fprintln(os.Stderr, "it was interrupted twice")
+			fmt.Fprintln(os.Stderr, "again")
 		case <-time.After(500 * time.Millisecond):
-			fmt.Fprintln(os.Stderr, "it was interrupted")
 		}
 		return errors.New("interrupted")
 	},
@@ -3155,6 +3162,7 @@ func TestCheckFails(t *testing.T) {
 		{"", "flaky", "without a fault, the client does not do the same twice: exit code 0, .*, and then exit code 5, 0 pets, 0 createPet"},
 		{"-operation getPet", "reads", "without a fault, the client sends no request for getPet"},
 		{"-skip 3", "three", "without a fault, the client sends 3 requests for createPet, all of which -skip 3 lets through"},
+		{"", "absent", "with html, the client sends no request that gets the fault: .*"},
 		{"", "resetting", "with lost, html, the client sends no request that gets the fault: does it reset petstore, " +
 			"is a time limit over before it sends anything, or does a result, " +
 			`a lock or a circuit breaker of an earlier run last\? \(go test needs -count=1\)`},
@@ -3164,7 +3172,7 @@ func TestCheckFails(t *testing.T) {
 			code, stdout, stderr := output(checkOf(testKey, tt.flags+" -only lost,html", tt.client, filepath.Join(t.TempDir(), "runs")))
 			equal(t, "the exit code", code, 2)
 			equal(t, "the number of rows without a result", strings.Count(stdout, "  no result: no request gets the fault\n"),
-				map[bool]int{true: 2}[tt.client == "resetting"])
+				map[string]int{"absent": 1, "resetting": 2}[tt.client])
 			before, line, _ := strings.Cut(strings.TrimLeft(stderr, "\n"), "petstore: ")
 			matches(t, "standard error", line, "^"+tt.message+"\n$")
 			equal(t, "the output of the client", before, map[bool]string{true: "its output\n"}[tt.client == "failing"])
@@ -3222,10 +3230,14 @@ func TestCheckSignals(t *testing.T) {
 		})
 		pid, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(all))
 		process, _ := os.FindProcess(pid)
-		interrupt()
 		process.Signal(os.Interrupt)
+		eventually(t, "the interrupt", func() bool {
+			all += said.take()
+			return strings.Contains(all, "it was interrupted\n")
+		})
+		interrupt()
 		equal(t, "the error of the run", <-ended, errInterrupted)
-		contains(t, "the output of the client", said.take(), "it was interrupted\n")
+		equal(t, "what the client says then", said.take(), "")
 	})
 }
 
@@ -3296,8 +3308,8 @@ func TestFindings(t *testing.T) {
 		e.Headers = journalHeader{header: {value}}
 		return e
 	}
-	reading := func(e *entry) *entry {
-		e.Method = "GET"
+	reading := func(e *entry, method string) *entry {
+		e.Method = method
 		return e
 	}
 	added := func(e *entry, pet int64) *entry {
@@ -3360,12 +3372,14 @@ func TestFindings(t *testing.T) {
 			with(struck(0, 429, "429", "3"), made(1, 0, 201), another(3, 201)), early},
 		"repeats early with another name": {1, usually(1), with(struck(0, 429, "429", "3"), another(1, 201)), early},
 		// Equal requests are usual. If they are sent together, none of them is a repetition.
-		"polls early": {1, with(reading(made(0, 0, 200)), reading(made(1, 0, 200))),
-			with(reading(struck(0, 429, "429", "3")), reading(made(1, 0, 200))), early},
-		"polls late": {1, with(reading(made(0, 0, 200)), reading(made(3, 0, 200))),
-			with(reading(struck(0, 429, "429", "3")), reading(made(3, 0, 200))), ""},
-		"reads twice, at once": {1, with(reading(made(0, 1, 200)), reading(made(1.09, 0, 200))),
-			with(reading(struck(0, 429, "429", "3")), reading(made(0.1, 0, 200))), ""},
+		"polls early": {1, with(reading(made(0, 0, 200), "GET"), reading(made(1, 0, 200), "GET")),
+			with(reading(struck(0, 429, "429", "3"), "GET"), reading(made(1, 0, 200), "GET")), early},
+		"polls early, by HEAD": {1, with(reading(made(0, 0, 200), "HEAD"), reading(made(1, 0, 200), "HEAD")),
+			with(reading(struck(0, 429, "429", "3"), "HEAD"), reading(made(1, 0, 200), "HEAD")), early},
+		"polls late": {1, with(reading(made(0, 0, 200), "GET"), reading(made(3, 0, 200), "GET")),
+			with(reading(struck(0, 429, "429", "3"), "GET"), reading(made(3, 0, 200), "GET")), ""},
+		"reads twice, at once": {1, with(reading(made(0, 1, 200), "GET"), reading(made(1.09, 0, 200), "GET")),
+			with(reading(struck(0, 429, "429", "3"), "GET"), reading(made(0.1, 0, 200), "GET")), ""},
 		"adds two, with a pause": {1, with(made(0, 0, 201), made(1, 0, 201)), with(struck(0, 429, "429", "3"), made(1, 0, 201)), ""},
 		"three at once":          {1, usually(3), with(struck(0, 429, "429", "3"), made(0, 0, 201), made(0, 0, 201), made(3, 0, 201)), ""},
 		"three with a number for each run": {1, many(3, named(made(0, 0, 201), "run-5")),
@@ -3398,8 +3412,8 @@ func TestFindings(t *testing.T) {
 		"counts its tries in the agent": {1, usually(1), with(struck(0, 400, "400", ""), typed(made(0, 0, 201), "User-Agent", "2")), of400},
 		"numbers its runs and tries": {1, many(1, named(made(0, 0, 201), "Rex 5-1")),
 			with(named(struck(0, 400, "400", ""), "Rex 6-1"), named(made(0, 0, 201), "Rex 6-2")), of400},
-		"numbers them in hexadecimal": {1, many(1, named(made(0, 0, 201), "Rex f0-a1")),
-			with(named(struck(0, 400, "400", ""), "Rex 0cb-1"), named(made(0, 0, 201), "Rex 0cb-e2")), of400},
+		"numbers them in hexadecimal": {1, many(1, named(made(0, 0, 201), "Rex f0-A1")),
+			with(named(struck(0, 400, "400", ""), "Rex 0cb-1"), named(made(0, 0, 201), "Rex 0cb-E2")), of400},
 		"numbers in the target": {1, many(1, at(made(0, 0, 201), "/x?n=5")),
 			with(at(struck(0, 400, "400", ""), "/x?n=6"), at(made(0, 0, 201), "/x?n=7")), of400},
 		"a new name, once":         {1, usually(1), with(named(struck(0, 400, "400", ""), "Ada")), ""},
@@ -3407,6 +3421,10 @@ func TestFindings(t *testing.T) {
 		"orders members at random": {1, usually(1), with(body(struck(0, 400, "400", ""), `{"a":1,"b":[2]}`), body(made(0, 0, 201), `{"b":[2], "a":1}`)), of400},
 		"a word for each run": {1, many(2, named(made(0, 0, 201), "xyz")),
 			with(named(struck(0, 400, "400", ""), "uvw"), named(made(0, 0, 201), "uvw")), ""},
+		"two words for each run": {1, append(many(2, named(made(0, 0, 201), "xyz")), named(made(0, 0, 201), "abc")),
+			with(named(struck(0, 400, "400", ""), "uvw"), named(made(0, 0, 201), "uvw"), named(made(0, 0, 201), "rst")), ""},
+		"two, the other way round": {1, append(many(1, named(made(0, 0, 201), "abc")), many(2, named(made(0, 0, 201), "xyz"))...),
+			with(named(struck(0, 400, "400", ""), "uvw"), named(made(0, 0, 201), "uvw"), named(made(0, 0, 201), "rst")), ""},
 		"a word for each run, once more": {1, many(2, named(made(0, 0, 201), "xyz")),
 			with(named(struck(0, 400, "400", ""), "uvw"), many(2, named(made(0, 0, 201), "uvw"))...), of400},
 		"a word for each run, beside the same": {1, append(usually(2), named(made(0, 0, 201), "xyz")),
