@@ -1953,6 +1953,13 @@ func TestJournalOrder(t *testing.T) {
 	if len(late) != 2 || late[0].Arrived != 1 || late[0].Ended != 3 || late[1].Arrived != 2 || late[1].Ended != 2 {
 		t.Errorf("after=1: got %+v, want the requests that arrived first and second, and ended third and second", late)
 	}
+
+	s = start(t) // in which no request fails
+	slow = s.startRequest(t, "POST /v1/pets?slow")
+	s.do(t, "GET /v1/pets", "")
+	slow.write(newIda)
+	slow.read()
+	s.wantJournal(t, "POST /v1/pets?slow 201", "GET /v1/pets 200")
 }
 
 // The journal has what clients sent, and not what the page or a test does to observe
@@ -2852,6 +2859,7 @@ var testClients = map[string]func() error{
 		return nil
 	},
 	"changing": func() error { // adds as many pets as it has run before, and one
+		sendOnce("GET", "/pets", "")
 		for range ran() {
 			naive()
 		}
@@ -3159,6 +3167,10 @@ func TestCheckFails(t *testing.T) {
 		{"", "busy", "without a fault, the client sends 1000 requests or more, which is too many for a check"},
 		{"", "changing", "without a fault, the client does not do the same twice: " +
 			"exit code 0, 1 pet, 1 createPet, and then exit code 0, 2 pets, 2 createPet"},
+		{"-operation listPets", "changing", "without a fault, the client does not do the same twice: " +
+			"exit code 0, 1 pet, 1 listPets, and then exit code 0, 2 pets, 1 listPets"},
+		{"-operation listPets", "polling", "without a fault, the client does not do the same twice: " +
+			"exit code 0, 1 pet, 2 listPets, and then exit code 0, 1 pet, 3 listPets"},
 		{"", "flaky", "without a fault, the client does not do the same twice: exit code 0, .*, and then exit code 5, 0 pets, 0 createPet"},
 		{"-operation getPet", "reads", "without a fault, the client sends no request for getPet"},
 		{"-skip 3", "three", "without a fault, the client sends 3 requests for createPet, all of which -skip 3 lets through"},
@@ -3167,7 +3179,7 @@ func TestCheckFails(t *testing.T) {
 			"is a time limit over before it sends anything, or does a result, " +
 			`a lock or a circuit breaker of an earlier run last\? \(go test needs -count=1\)`},
 	} {
-		t.Run(tt.client, func(t *testing.T) {
+		t.Run(tt.flags+" "+tt.client, func(t *testing.T) {
 			t.Parallel()
 			code, stdout, stderr := output(checkOf(testKey, tt.flags+" -only lost,html", tt.client, filepath.Join(t.TempDir(), "runs")))
 			equal(t, "the exit code", code, 2)
@@ -3186,6 +3198,9 @@ func TestCheckSignals(t *testing.T) {
 	for sig, client := range map[os.Signal]string{os.Interrupt: "stopping", syscall.SIGHUP: "stopping", syscall.SIGTERM: "stubborn"} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
+			if sig == syscall.SIGHUP && signal.Ignored(sig) {
+				t.Skip("as after nohup, a check ignores the signal, too")
+			}
 			cmd := checkOf(testKey, "", client)
 			said, all := new(buffer), ""
 			cmd.Stderr = said
@@ -3444,6 +3459,8 @@ func TestFindings(t *testing.T) {
 		"is refused on another path": {1, usually(1), with(struck(0, 503, "503", "3"),
 			failed(&entry{Method: "PUT", URL: "/x", Time: timestamp{time.Unix(1009, 0)}, outcome: &outcome{Status: 401}}, "no key")),
 			"sends a PUT /x that is refused: 401, no key"},
+		"is refused as too large": {1, usually(1), with(struck(0, 503, "503", "3"), failed(made(4, 0, 413), "too large")),
+			"sends a createPet that is refused: 413, too large"},
 		"finds nothing":              {1, usually(1), with(struck(0, 503, "503", "3"), failed(other(4, 404), "no pet")), ""},
 		"leaves within its body":     {1, usually(1), with(struck(0, 503, "503", "3"), failed(made(4, 0, 400), bodyCutShort)), ""},
 		"fails with a prompt answer": {1, usually(1), with(struck(0.9, 201, "drip", "")), "fails, although the answer is right"},
