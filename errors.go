@@ -260,7 +260,8 @@ var faultParameterNames = []string{"code", "delay", "answer-delay", "retry-after
 // such as "code=503, delay=0.2".
 func (p faultParameters) String() string {
 	var given []string
-	for i, value := range []string{p.Code, p.Delay, p.AnswerDelay, p.RetryAfter, p.ErrorCode} { // in the order of the names
+	values := []string{p.Code, p.Delay, p.AnswerDelay, p.RetryAfter, p.ErrorCode} // in the order of the names
+	for i, value := range values {
 		if value != "" {
 			given = append(given, faultParameterNames[i]+"="+value)
 		}
@@ -448,7 +449,7 @@ type effect struct {
 	errorStatus    int                         // the code, if it is a status, or 0
 	skipsOperation bool                        // whether the operation is not performed
 	change         func(*fault, answer) answer // returns the answer to send; nil leaves it as it is
-	cut            int                         // percent of the body that is not sent; if nothing is left of it, the status is not sent either
+	cut            int                         // percent of the body that is not sent; without a body, no status is sent either
 	pieces         int                         // in which the body is sent, if there are several
 	pause          int                         // in seconds, after each piece; the last piece of a whole body has none
 	end            ending                      // how the request ends

@@ -834,7 +834,7 @@ func showJournal(x *exchange) (answer, error) {
 		return answer{}, newError(http.StatusRequestTimeout, clientLeft+" before its answer")
 	}
 	if history == "true" {
-		p = nil
+		p = nil // for all periods
 	}
 	part := j.read(p, after)
 	return answer{status: http.StatusOK, contentType: "application/json", body: part.encode()}, nil

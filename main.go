@@ -445,9 +445,9 @@ func check(ctx context.Context, onStop func(longest time.Duration, exitCode int)
 	case ctx.Err() != nil:
 		return 0, errInterrupted
 	case withoutResult != nil:
-		return 0, fmt.Errorf("with %s, the client sends no request that gets the fault: does it reset petstore, is a time limit "+
-			"over before it sends anything, or does a result, a lock or a circuit breaker of an earlier run last? "+
-			"(go test needs -count=1)", strings.Join(withoutResult, ", "))
+		return 0, fmt.Errorf("with %s, the client sends no request that gets the fault: does it reset petstore, "+
+			"is a time limit over before it sends anything, or does a result, a lock or a circuit breaker "+
+			"of an earlier run last? (go test needs -count=1)", strings.Join(withoutResult, ", "))
 	}
 	return count, nil
 }
@@ -617,7 +617,12 @@ func (c *checker) environment(root, key string) []string {
 		host, _, _ := net.SplitHostPort(strings.TrimPrefix(root, "http://"))
 		noProxy = host + ",localhost," + noProxy
 	}
-	return []string{"PETSTORE_URL=" + root + "/v1", "PETSTORE_API_KEY=" + key, "NO_PROXY=" + noProxy, "no_proxy=" + noProxy}
+	return []string{
+		"PETSTORE_URL=" + root + "/v1",
+		"PETSTORE_API_KEY=" + key,
+		"NO_PROXY=" + noProxy,
+		"no_proxy=" + noProxy,
+	}
 }
 
 // runUsually runs the client twice without a fault. It returns the first run, and the
@@ -877,7 +882,7 @@ func (c comparison) rules() (rules []rule) {
 	}
 	isRight := struck.isUsable() && struck.duration() < prompt
 	add(hasSucceeded && pets == usualPets && usable < wanted && !c.isMended(),
-		readWhole+" If the client looks for the pet in each run, by the same list, -accept it.",
+		readWhole+" If the client always looks by a list instead, -accept it.",
 		"exits with 0, but can use %d of %d answers", usable, wanted)
 	add(r.exitCode != 0 && !r.isCut && isRight, "Ignore members that are not known.",
 		"fails, although the answer is right")
@@ -1043,7 +1048,8 @@ func printUntested(w io.Writer, operation string, usual *clientRun, verdicts []v
 		}
 	}
 	if withoutPet != nil {
-		fmt.Fprintf(w, "the answer had no pet, which is little of a test for %s: -seed adds some\n", strings.Join(withoutPet, " and "))
+		fmt.Fprintf(w, "the answer had no pet, which is little of a test for %s: -seed adds some\n",
+			strings.Join(withoutPet, " and "))
 	}
 	if notFound != nil {
 		fmt.Fprintf(w, "accepted, but not found: %s\n", strings.Join(notFound, ","))
