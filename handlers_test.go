@@ -3035,7 +3035,7 @@ func TestCheck(t *testing.T) {
 		{"-only lost -skip 2", "twin", []string{"lost " + "adds 4 pets instead of 3"}, "1 finding with 1 fault" +
 			strings.Replace(ofThree, "1 of", "3 of", 1)},
 		{"-only newer,malformed,lost -seed SEED", "reads", nil, "0 findings with 3 faults of listPets (- is no answer)\n"},
-		{"-only newer,malformed,lost", "reads", nil, "the answer had no pet, which is little of a test for malformed and newer: " +
+		{"-only newer,malformed,lost", "reads", nil, "the answer had no pet, so newer and malformed test little: " +
 			"-seed adds some\n0 findings with 3 faults of listPets (- is no answer)\n"},
 
 		// What is accepted. Flags that are given twice add up.
