@@ -63,12 +63,13 @@ func requireKey(key string, r *http.Request) error {
 // characters of anything else. That may be the key of another service, sent by mistake, and six
 // characters tell most mistakes, such as undefined.
 func hideCredentials(key string, values []string) []string {
-	isOther := func(c rune) bool { return !unicode.IsLetter(c) }
+	isOther := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' }
 	hidden := make([]string, len(values))
 	for i, value := range values {
 		scheme := "" // with the space after it
 		first, rest, found := strings.Cut(value, " ")
-		if found && len(first) <= len("Negotiate") && first != key && !strings.ContainsFunc(first, isOther) {
+		isScheme := len(first) <= 20 && first != key && !strings.ContainsFunc(first, isOther)
+		if found && isScheme {
 			scheme = value[:len(value)-len(rest)]
 		}
 		credentials := "***"

@@ -2059,6 +2059,7 @@ func TestKeyIsHidden(t *testing.T) {
 		"Bearer:" + key + " x":        "Bearer***",
 		"sk_live_12345678":            "sk_liv***",
 		"sk_live_12345678 x":          "sk_liv***",
+		"AWS4-HMAC-SHA256 Credential": "AWS4-HMAC-SHA256 Creden***",
 		`key="sk_live_1", realm="x"`:  `key="s***`,
 		`Digest username="Mufasa", x`: "Digest userna***",
 	} {
