@@ -369,9 +369,9 @@ type standingFault struct {
 	release    context.CancelFunc // releases the faults
 }
 
-// parseStandingFault parses the parameters of PUT /__admin/fault, whose operation must be one
-// of those given. No request waits for the fault once its release has been called, or ctx is
-// done.
+// parseStandingFault parses the parameters of PUT /__admin/fault. The operations are those that
+// a fault can be for. Once the release of the fault has been called, or ctx is done, no request
+// waits for it.
 func parseStandingFault(ctx context.Context, given *arguments, operations []string) (*standingFault, error) {
 	f := &standingFault{}
 	ctx, f.release = context.WithCancel(ctx)

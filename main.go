@@ -54,7 +54,7 @@ func main() {
 const maxStop = time.Second
 
 // exitAfter ends the process after the longest time that a stop may take. The stop may never
-// end by itself: a write waits for as long as nobody reads standard output or standard error.
+// end by itself, as a write to standard output or standard error waits for its reader.
 func exitAfter(longest time.Duration, exitCode int) {
 	time.Sleep(longest)
 	os.Exit(exitCode)
