@@ -73,7 +73,7 @@ func hideCredentials(key string, values []string) []string {
 			scheme = value[:len(value)-len(rest)]
 		}
 		credentials := "***"
-		if sent := value[len(scheme):]; sent != key {
+		if sent := value[len(scheme):]; sent != key { // or it is the key, which needs no allocation
 			credentials = strings.ReplaceAll(sent, key, "***")
 		}
 		if characters := []rune(credentials); len(characters) > 6 {

@@ -449,7 +449,7 @@ type effect struct {
 	errorStatus    int                         // the code, if it is a status, or 0
 	skipsOperation bool                        // whether the operation is not performed
 	change         func(*fault, answer) answer // returns the answer to send; nil leaves it as it is
-	cut            int                         // percent of the body that is not sent; without a body, no status is sent either
+	cut            int                         // percent of the body that is not sent; see send
 	pieces         int                         // in which the body is sent, if there are several
 	pause          int                         // in seconds, after each piece; the last piece of a whole body has none
 	end            ending                      // how the request ends

@@ -581,7 +581,8 @@ const (
 )
 
 // send sends an answer as the code of the fault asks for. It does not send the piece that
-// completes the answer, which it returns: the request has to be recorded before.
+// completes the answer, which it returns: the request has to be recorded before. If a fault
+// cuts the body, and nothing is left of it, as of a HEAD, the status is not sent either.
 func (x *exchange) send(a answer) (last []byte, end ending) {
 	e := x.fault.effect
 	body := a.body[:len(a.body)*(100-e.cut)/100]

@@ -948,15 +948,18 @@ func (c comparison) firstPause() (pause time.Duration, isRepeated bool) {
 // A request that adds a pet reads nothing.
 func (c comparison) isMended() bool {
 	struck := c.run.struck
-	looks := map[string]bool{} // by operation
-	for _, operation := range faultOperations() {
-		isMore := len(c.run.of(operation)) > len(c.usual.of(operation))
-		looks[operation] = isMore && operation != struck.Operation
+	isRead := func(e *entry) bool { return e.Arrived > struck.Arrived && e.isUsable() && e.Pet == 0 }
+	if slices.ContainsFunc(c.equal, isRead) {
+		return true
 	}
-	return slices.ContainsFunc(c.run.requests, func(e *entry) bool {
-		isRead := e.Arrived > struck.Arrived && e.isUsable() && e.Pet == 0
-		return isRead && (looks[e.Operation] || content(e) == content(struck))
-	})
+	for _, operation := range faultOperations() {
+		looks := c.run.of(operation)
+		isMore := len(looks) > len(c.usual.of(operation))
+		if operation != struck.Operation && isMore && slices.ContainsFunc(looks, isRead) {
+			return true
+		}
+	}
+	return false
 }
 
 // isRefused reports whether a request that has ended was refused for a mistake of its own. A
