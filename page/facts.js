@@ -3,8 +3,7 @@
 // openapi.json.
 
 const maxText = 4000; // bytes of a body that the journal keeps
-const rounding = 1; // milliseconds by which the journal may put an end too late
-const lateness = 20; // the same, if petstore had to notice that the client left
+const rounding = 1; // milliseconds by which a time or a duration may be rounded
 const together = 10; // milliseconds between requests that may have been sent at once
 
 let description; // openapi.json
@@ -30,7 +29,17 @@ export function extentOf(text = "", headers = {}) {
   if (length <= maxText && size >= length) { // what is no text is longer in UTF-8
     return "";
   }
-  return size === 0 ? "without its body" : `the first ${Math.min(size, maxText)} bytes`;
+  const whole = length < Infinity ? ` of ${length}` : "";
+  return size === 0 ? "without its body" : `the first ${Math.min(size, maxText)}${whole} bytes`;
+}
+
+// sentOf returns what of the body of an answer was sent.
+export function sentOf({ answer, answerHeaders, ...request }) {
+  if (mishapOf(request) !== "half sent") {
+    return answer;
+  }
+  const half = new TextEncoder().encode(answer).slice(0, answerHeaders["Content-Length"] / 2);
+  return new TextDecoder().decode(half, { stream: true }); // without a half of a character
 }
 
 // endOf returns when a request ended, in milliseconds, or Infinity if it waits.
@@ -95,19 +104,18 @@ export function explain(request) {
   return method !== "HEAD" && isFailure(fault) && meaningOf(fault);
 }
 
-// faultTextOf returns the fault of a request as the request or the standing fault has
-// asked for it, unless its outcome says the same.
+// faultTextOf returns the fault of a request, as the request itself or the standing
+// fault has asked for it, and whether a wait was ended before its time.
 export function faultTextOf(request) {
-  const { fault } = request;
+  const { fault, seconds, ended } = request;
   if (!isFailure(fault)) {
     return "";
   }
   const query = queryOf(fault).replaceAll("&", ", ");
-  const code = query.replace(/^code=/, "");
-  if (isPreferred(request)) {
-    return `Prefer: ${query}`;
-  }
-  return outcomeOf(request).toLowerCase().split(", ").includes(code) ? "" : code;
+  const text = isPreferred(request) ? `Prefer: ${query}` : query.replace(/^code=(?=[a-z])/, "");
+  const wait = waitsOf(fault).reduce((sum, { name }) => sum + Number(fault[name]), 0);
+  const isReleased = ended > 0 && !hasLeft(request) && seconds * 1000 + rounding < wait * 1000;
+  return isReleased ? `${text}, released` : text;
 }
 
 // timeOf returns a time of day, in the time zone of the browser, to the millisecond.
@@ -127,78 +135,25 @@ export function durationOf({ seconds, ended }) {
   return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : `${seconds.toFixed(2)} s`;
 }
 
-// What is known of a request beside others.
+// What is known of a request beside the one that it repeats. This may not be known.
 
-// lineOf returns a text that is the same for equal requests of a client in a period.
-// There is none for a request whose body is not known whole, or has bytes that are
-// no text, which are U+FFFD in the journal.
-export function lineOf({ period, method, url, headers, body, client, error }) {
-  const address = client.replace(/:\d+$/, "");
-  const sender = ["User-Agent", "Authorization", "Origin", "Content-Type"].map((name) => headers[name]);
-  const line = JSON.stringify([period, address, sender, method, url, body]);
-  const isWhole = extentOf(body, headers) === "" && !/cut short/.test(error);
-  return isWhole && !line.includes("\uFFFD") ? line : undefined;
+// pauseOf says when a request came, after the end of the earlier one. Of two that came
+// at about the same time, on different connections, a client may have sent both before
+// it had an answer.
+export function pauseOf({ client, time }, earlier) {
+  const start = Date.parse(time);
+  const pause = Math.floor((start - endOf(earlier)) / 10) / 100; // rounded up, it might be a Retry-After
+  const isSure = client === earlier.client || start - Date.parse(earlier.time) >= together;
+  return (pause > 0 ? `${pause.toFixed(2)} s after its end` : "at once") + (isSure ? "" : ", or sent together");
 }
 
-// compare returns what is so of each of equal requests, which are in the order of
-// arrival, beside those before it. It names an earlier one: the last that had ended
-// when it came, if that had failed. On the same connection, that is certain. Of equal
-// requests that come at about the same time on several, nobody knows which is a
-// repetition. The facts of each so far are given, as those that are final stay when
-// older requests are not kept any more.
-export function compare(equals) {
-  const all = [];
-  for (const { request, facts } of equals) {
-    if (facts.isFinal) {
-      all.push(facts);
-      continue;
-    }
-    const { arrived, client, time, pet } = request;
-    const start = Date.parse(time);
-    const end = endOf(request);
-    const last = all.findLast((one) => one.client === client || one.known <= start);
-    const earlier = last?.hasFailed ? last : undefined;
-    const isLater = earlier && (earlier.client === client || start - earlier.start >= together);
-    all.push({
-      arrived,
-      client,
-      start,
-      end,
-      known: end - (hasLeft(request) ? lateness : rounding), // to the client, at the earliest
-      hasFailed: hasFailed(request),
-      isFinal: !isWaiting(request) && (all.at(-1)?.isFinal ?? true), // as all before it have ended
-      earlier: earlier?.arrived,
-      isLater, // certainly, and not only perhaps
-      pause: Math.max(0, Math.floor((start - earlier?.end) / 10) / 100), // less than a Retry-After that had not passed
-      pet: pet ?? earlier?.pet, // the last that these have added
-      same: pet && earlier?.pet, // that was added before its own
-      patience: patienceOf(request, end) ?? earlier?.patience, // the last Retry-After that these have got
-      early: isLater && start + rounding < earlier.patience?.end ? earlier.patience.text : undefined, // had not passed
-    });
-  }
-  return all;
-}
-
-// patienceOf returns the Retry-After of an answer that was sent, and when it ends, in
-// milliseconds, which is NaN if it is not valid.
-function patienceOf({ status, answerHeaders }, sentAt) {
-  const text = status > 0 ? answerHeaders?.["Retry-After"] : undefined;
+// neglectedOf returns the Retry-After of the answer to the earlier request, as a text,
+// if it had not passed when the later one came.
+export function neglectedOf({ time }, earlier) {
+  const text = earlier.status > 0 ? earlier.answerHeaders?.["Retry-After"] : undefined;
   const isNumber = /^\d+$/.test(text);
-  return text && { text: isNumber ? `${text} s` : text, end: isNumber ? sentAt + text * 1000 : Date.parse(text) };
-}
-
-// verdictOf says which pet a request has added, and whether it was there.
-export function verdictOf({ pet }, { same, isLater }) {
-  const what = same && `${isLater ? "" : "perhaps "}the same as pet ${same}`;
-  return pet && [`adds pet ${pet}`, what].filter(Boolean).join(", ");
-}
-
-// repetitionOf says when a request came, as compared with the earlier one, if there is
-// one, whose number is the first word.
-export function repetitionOf({ earlier, isLater, pause, early }) {
-  const pauseText = pause > 0 ? `${pause.toFixed(2)} s after its end` : "at once";
-  const patience = early ? `. Retry-After ${early} had not passed` : "";
-  return earlier && `${earlier}, ${isLater ? pauseText : "at about the same time"}${patience}`;
+  const end = isNumber ? endOf(earlier) + text * 1000 : Date.parse(text); // which may be NaN
+  return Date.parse(time) + rounding < end ? text + (isNumber ? " s" : "") : "";
 }
 
 // What is known of faults.
@@ -241,7 +196,7 @@ export function meaningOf(fault) {
 }
 
 // labelOf returns the name of a fault with a single code, as on its button.
-export function labelOf(fault) {
+export function labelOf(fault = {}) {
   const waits = waitsOf(fault).map(({ name, schema }) => `${schema.title} ${fault[name]} s`);
   const { code = "ok" } = fault;
   const label = entryOf(code).enum ? entryOf(code).title : code;
@@ -253,41 +208,29 @@ export function queryOf({ matched, applied, next, ...parameters }) {
   return decodeURIComponent(new URLSearchParams(parameters));
 }
 
-// comingOf says what the next requests get from a standing fault: the first failure
-// that is to come, whether the next request gets it, and which requests get what,
-// such as "for the next request, then as usual". There is no failure if the fault is
-// used up, or does nothing.
-export function comingOf({ matched, applied, next, code = "ok", skip = 0, times = Infinity, operation = "", ...others }) {
-  const codes = code.split(",");
-  const isList = codes.length > 1; // which has one request for each code
-  const usual = { fault: {}, count: Infinity };
-  const steps = [
-    { ...usual, count: skip - matched },
-    ...codes.slice(isList ? applied : 0).map((one) => ({
-      fault: { ...others, code: one },
-      count: isList ? 1 : times - applied,
-    })),
-    usual,
-  ];
-  const runs = []; // of steps that do the same
-  for (const { fault, count } of steps.filter((step) => step.count > 0)) {
-    const label = labelOf(fault);
-    if (runs.at(-1)?.label !== label) {
-      runs.push({ label, fault, count: 0 });
-    }
-    runs.at(-1).count += count;
-  }
-  runs.length = runs.findIndex(({ count }) => count === Infinity) + 1;
-  const failure = runs.map(({ fault }) => fault).find(isFailure);
-  const isNext = failure === runs[0].fault;
+// rangeOf says which requests get what the next one gets from a standing fault.
+export function rangeOf({ code = "", operation = "", skip = 0, times, matched, applied }) {
   const noun = `${operation} request`.trim();
-  const texts = runs.map(({ label, fault, count }, index) => {
-    const many = count === 1 ? noun : counted(count, noun);
-    const range = count === Infinity ? `for every ${noun}` : `for the next ${many}`;
-    const isShort = index > 0 && (count === 1 || (count === Infinity && !isFailure(fault)));
-    return [index === 0 && isNext ? "" : label, isShort ? "" : range].filter(Boolean).join(" ");
-  });
-  return { failure, isNext, range: texts.join(", then ") };
+  let count = code.includes(",") ? 1 : times - applied; // a list has one for each code
+  if (matched < skip) {
+    count = skip - matched;
+  }
+  if (Number.isNaN(count)) {
+    return `Every ${noun}`;
+  }
+  return `Next ${count === 1 ? noun : counted(count, noun)}`;
+}
+
+// restOf says what the requests after these get, if it is known.
+export function restOf(fault) {
+  const { code = "ok", skip = 0, times, matched, applied } = fault;
+  const isSkipping = matched < skip;
+  const codes = code.split(",").slice(isSkipping ? 0 : applied + 1);
+  const labels = codes.map((one) => labelOf({ ...fault, code: one })).join(", ");
+  if (!isSkipping || code.includes(",")) {
+    return labels && `Then ${labels}.`;
+  }
+  return `Then ${labels}, ${times ? counted(times, "time") : "each time"}.`;
 }
 
 // Texts.

@@ -2,15 +2,16 @@
 // is a client itself. Clients can send any text, so text is never set as HTML.
 
 import {
-  capitalized, colourOf, comingOf, compare, counted, describe, durationOf, endOf, errorOf, excerpt, explain,
-  extentOf, faultTextOf, hasFailed, isPreferred, isWaiting, labelOf, lineOf, meaningOf, mishapOf, outcomeOf, queryOf,
-  repetitionOf, reveal, timeOf, verdictOf,
+  capitalized, colourOf, counted, describe, durationOf, endOf, errorOf, excerpt, explain, extentOf, faultTextOf,
+  hasFailed, isFailure, isPreferred, isWaiting, labelOf, meaningOf, mishapOf, neglectedOf, outcomeOf, pauseOf, queryOf,
+  rangeOf, restOf, reveal, sentOf, timeOf,
 } from "./facts.js";
 
 const interval = 250; // milliseconds between two readings
 const timeLimit = 5000; // milliseconds for a request of the page for itself
 const longLimit = 60_000; // the same, if the answer may be large
 const quietTime = 3000; // milliseconds before something else is read aloud
+const noticeTime = 10_000; // milliseconds for which a notice stays
 const pointTime = 1000; // milliseconds for which the list stays for a pointer
 const pace = 2500; // milliseconds between the steps of the story
 const maxPets = 100; // as on a page of listPets
@@ -37,10 +38,6 @@ function setText(element, text) {
 }
 
 // The key.
-
-if (document.prerendering) { // and the storage is not yet that of the tab
-  await new Promise((resolve) => document.addEventListener("prerenderingchange", resolve, { once: true }));
-}
 
 let storage = {}; // keeps the key until the tab is closed, if the browser lets it
 try {
@@ -108,7 +105,8 @@ async function call(method, path, limit = timeLimit) {
 // Numbers begin anew only when petstore is started again. Rows that were cleared are
 // known, but not in the list.
 let rows = new Map(); // since petstore was started, by the number of their request
-let meta = { ended: 0, period: 0 }; // of the last journal
+let meta = { ended: 0, period: 0, total: 0 }; // of the last journal
+let endedBefore = 0; // the ended of the one before that
 
 let reading = Promise.resolve(); // settled when all readings have ended
 let timer = 0; // of the next one
@@ -129,8 +127,9 @@ function read() {
   return reading;
 }
 
-// readNews reads and draws what is new. The request that ended last is read again, to
-// see whether it is still the same.
+// readNews reads and draws what is new. What was new the last time is read again, as
+// petstore may notice only then that a request repeats another. So is the request that
+// had ended last before, to see whether it is still the same.
 async function readNews() {
   if (page.buttons.childElementCount === 0) {
     const openAPI = await call("GET", "/openapi.json");
@@ -138,7 +137,7 @@ async function readNews() {
     drawChoices(openAPI);
   }
   const fault = await call("GET", "/__admin/fault"); // small: silence is soon noticed
-  const after = Math.max(0, meta.ended - 1);
+  const after = Math.max(0, endedBefore - 1);
   const journal = await call("GET", `/__admin/requests?history=true&after=${after}`, longLimit);
   const all = [...journal.requests, ...journal.waiting].sort((a, b) => a.arrived - b.arrived);
   const isOther = ({ arrived, time }) => rows.has(arrived) && rows.get(arrived).request.time !== time;
@@ -146,21 +145,24 @@ async function readNews() {
     beginAnew();
     return;
   }
-  settle();
+  const putBack = settle();
   takeRequests(all);
   const isNewPeriod = journal.meta.period > meta.period;
   if (isNewPeriod) {
     emptyPets();
     if (meta.period > 0) {
-      unheard.set("period", "Reset or cleared");
+      story = [];
+      news.set("period", "Reset or cleared");
     }
   }
   pets.isStale ||= [...undrawn, ...waitingRows()].some(({ request }) => request.pet || !request.ended);
+  endedBefore = meta.ended;
   meta = journal.meta;
   if (isNewPeriod || undrawn.size > 0) {
-    compareRows();
+    groupOf(meta.period);
     removeRows();
     drawRows();
+    putBack();
   }
   for (const row of waitingRows()) {
     setText(row.firstChild.lastChild, durationOf(row.request));
@@ -175,22 +177,26 @@ async function readNews() {
 function beginAnew() {
   waitingRows().forEach(lose);
   rows = new Map();
-  meta = { ended: 0, period: 0 };
-  unheard.set("period", "Petstore was started again");
+  meta = { ended: 0, period: 0, total: 0 };
+  endedBefore = 0;
+  news.set("period", "Petstore was started again");
 }
 
 // takeRequests notes what a journal says. That a request goes on waiting is not new.
+// The journal forgets what a request repeats with the earlier one, but this page does not.
 function takeRequests(all) {
-  const kindOf = ({ ended, body, fault } = {}) => JSON.stringify([ended, body, fault]);
+  const kindOf = ({ ended, body, fault, repeats } = {}) => JSON.stringify([ended, body, fault, repeats]);
   for (const request of all) {
-    const row = rows.get(request.arrived) ?? addRow(request.arrived);
+    const row = rows.get(request.arrived) ?? addRow(request);
     const old = row.request;
-    if (!old || isWaiting(old)) {
-      row.request = request;
-      if (kindOf(request) !== kindOf(old)) {
-        row.line = lineOf(request);
-        undrawn.add(row);
-      }
+    request.repeats ??= old?.repeats;
+    row.request = request;
+    row.pet = request.pet ?? rows.get(request.repeats)?.pet;
+    if (kindOf(request) !== kindOf(old)) {
+      undrawn.add(row);
+    }
+    if (!old && !isOfPage(request.headers)) {
+      story = [];
     }
   }
   const known = new Set(all.map(({ arrived }) => arrived));
@@ -237,9 +243,10 @@ async function readPets() {
   setText(page.petCount, pets.count > maxPets ? `the last ${maxPets} of ${pets.count}` : String(pets.count || "None"));
 }
 
-// The list follows its end, unless somebody reads, or aims at a row.
+// The list follows its end, unless somebody reads, or aims at a row. What is in sight
+// then stays where it is.
 
-let follows = true; // whether it keeps its end in sight
+let follows = true; // whether it keeps its end in sight, when nobody aims
 let scrolledTo = 0; // where the script has scrolled to, of which the event may come late
 let pointedAt = 0; // when the pointer last moved or pressed in it
 let seen; // the last row, when the end was in sight
@@ -249,39 +256,58 @@ function isAtEnd() {
   return scrollTop + clientHeight > scrollHeight - 2; // as scrollTop may be a fraction
 }
 
-// settle decides whether the list follows. It does not while somebody reads: a row in
-// sight is open or has the focus.
-function settle() {
-  const list = page.list.getBoundingClientRect();
-  const isRead = [...page.rows.querySelectorAll("[open], :focus-visible")].some((one) => {
-    const { top, bottom } = one.getBoundingClientRect();
-    return bottom > list.top && top < list.bottom;
-  });
-  follows = (follows || isAtEnd()) && !isRead;
-  page.list.className = follows ? "" : "still"; // so that the browser keeps what is in sight
+// isAimed reports whether somebody may be about to press a row, or presses it.
+function isAimed() {
+  return Date.now() - pointedAt < pointTime || page.rows.matches(":active");
 }
 
-// isAimedAt reports whether somebody may be about to press a row, or presses it.
-function isAimedAt() {
-  return Date.now() - pointedAt < pointTime || page.rows.matches(":active");
+// isStill reports whether the list must not move.
+function isStill() {
+  return !follows || isAimed();
+}
+
+// settle decides whether the list follows: it does not while a row in sight is open or
+// has the focus. It returns a function to be called when the list was drawn, which puts
+// back the row that somebody aims at, reads or sees first.
+function settle() {
+  const list = page.list.getBoundingClientRect();
+  const isInSight = (row) => {
+    const { top, bottom } = row.getBoundingClientRect();
+    return bottom > list.top && top < list.bottom;
+  };
+  const find = (selector) => [...page.rows.querySelectorAll(`details${selector}`)].find(isInSight);
+  const read = find(":has(:focus-visible)") ?? find("[open]");
+  const aimed = isAimed() ? find(":active") ?? find(":hover") : undefined;
+  follows = (follows || isAtEnd()) && !read;
+  const row = aimed ?? read ?? find("");
+  const top = row?.getBoundingClientRect().top;
+  return () => {
+    if (isStill() && row?.checkVisibility()) {
+      scrollTo(page.list.scrollTop + row.getBoundingClientRect().top - top);
+    }
+  };
+}
+
+function scrollTo(top) {
+  page.list.scrollTop = top;
+  scrolledTo = page.list.scrollTop;
 }
 
 // follow shows the end of the list, if it follows.
 function follow() {
-  if (follows && !isAimedAt()) {
-    page.list.scrollTop = page.list.scrollHeight;
-    scrolledTo = page.list.scrollTop;
+  if (!isStill()) {
+    scrollTo(page.list.scrollHeight);
   }
   look();
 }
 
 // look says how many rows have come since the end of the list was in sight.
 function look() {
-  const all = allRows();
+  const all = rowsIn(page.rows);
   seen = isAtEnd() ? all.at(-1) : seen;
   const below = all.slice(all.indexOf(seen) + 1).filter((row) => !row.hidden).length;
   setText(page.below, `${below} new below`);
-  page.below.hidden = below === 0;
+  page.below.hidden = below === 0 || (page.below.hidden && isAimed()); // or it might come below a finger
 }
 
 page.list.addEventListener("scroll", () => {
@@ -299,53 +325,51 @@ page.below.addEventListener("click", () => {
   page.list.focus({ preventScroll: true }); // as the button is hidden then
 });
 
-// A row has its request, the facts of it beside others, the line that equal requests
-// share, its run, which is the rows since petstore was started, and, once it is drawn,
-// the text to be filtered.
+// The rows of a period are a group. A group and its rows know their run, which is the
+// rows since petstore was started. A row has its request, and the last pet that this
+// and those that it repeats have added. Once it is drawn, it has the text to be
+// filtered, and whether it shows a problem, or a pet that is there twice.
 
 const undrawn = new Set(); // rows of which something is to be drawn
 
-// allRows returns the rows of the list, in their order.
-function allRows() {
-  return [...page.rows.children];
+// groupOf returns the group of a period of this run.
+function groupOf(period) {
+  const isIt = (group) => group.run === rows && group.period === period;
+  const newGroup = () => make("section", { run: rows, period }, make("h3", { className: "quiet" }));
+  return [...page.rows.children].findLast(isIt) ?? page.rows.appendChild(newGroup());
 }
 
-function addRow(arrived) {
-  const row = make("details", { run: rows, facts: {} }, make("summary", { className: "columns" }));
+// rowsIn returns the rows in an element of the list, in their order.
+function rowsIn(element) {
+  return [...element.querySelectorAll("details")];
+}
+
+function addRow({ arrived, period }) {
+  const row = make("details", { run: rows }, make("summary", { className: "columns" }));
   row.addEventListener("toggle", () => {
     if (row.open) {
       showDetail(row);
       row.scrollIntoView({ block: "nearest" }); // if there is no room below it
     }
   });
-  page.rows.append(row);
+  groupOf(period).append(row);
   rows.set(arrived, row);
   return row;
 }
 
-// compareRows notes what follows from new requests, also for earlier and later ones.
-function compareRows() {
-  for (const equals of Map.groupBy(rows.values(), (row) => row.line ?? row).values()) {
-    compare(equals).forEach((facts, index) => {
-      const row = equals[index];
-      if (JSON.stringify(facts) !== JSON.stringify(row.facts)) {
-        row.facts = facts;
-        undrawn.add(row);
-      }
-    });
-  }
-}
-
-// removeRows removes the rows that are too many, unless they are open: those that
-// ended first. Twice as many are left while somebody reads, as what is read would move
-// if nothing were above it any more, and all while somebody aims.
+// removeRows removes rows of requests that have ended, in the order of their ends, so
+// that the last thousand stay. If the list must not move, what is above its lower edge
+// stays, too.
 function removeRows() {
-  const ended = [...new Set([...allRows(), ...rows.values()])].filter(({ request }) => !isWaiting(request));
+  const ended = [...new Set([...rowsIn(page.rows), ...rows.values()])].filter(({ request }) => !isWaiting(request));
   ended.sort((a, b) => endOf(a.request) - endOf(b.request));
-  const old = isAimedAt() ? [] : ended.slice(0, -maxRequests * (follows ? 1 : 2));
-  for (const row of old.filter(({ open }) => !open)) {
-    row.run.delete(row.request.arrived);
-    row.remove();
+  const { bottom } = page.list.getBoundingClientRect();
+  for (const row of ended.slice(0, -maxRequests)) {
+    const isNeeded = row.matches("[open], :focus-within") || (isStill() && row.getBoundingClientRect().top < bottom);
+    if (!isNeeded) {
+      row.run.delete(row.request.arrived);
+      row.remove();
+    }
   }
 }
 
@@ -358,27 +382,32 @@ function drawRows() {
       undrawn.delete(row);
     }
   }
-  drawStart();
   filter();
 }
 
 // drawRow draws what a request was, what has become of it, and what it changed.
 function drawRow(row) {
-  const { request, facts } = row;
-  const { arrived, time, method, url, headers, body, ignored } = request;
+  const { request } = row;
+  const { arrived, time, method, url, headers, body, ignored, pet, repeats } = request;
   const cell = (className, text) => make("span", { className }, excerpt(text));
   const note = (className, text) => text && cell(className, text);
   const error = errorOf(request);
-  const verdict = verdictOf(request, facts);
-  const doubt = facts.isLater ? "verdict bad" : "warn";
-  const repetition = facts.earlier && `same as request ${repetitionOf(facts)}`;
+  const earlier = row.run.get(repeats); // or nothing, if it is not kept any more
+  const samePet = pet && earlier?.pet;
+  const verdict = pet && `adds pet ${pet}${samePet ? `, the same as pet ${samePet}` : ""}`;
+  const neglected = earlier && neglectedOf(request, earlier.request);
+  const repetition = repeats && [
+    `same as request ${repeats}`,
+    earlier && `, ${pauseOf(request, earlier.request)}`,
+    neglected && `. Retry-After ${neglected} had not passed`,
+  ].filter(Boolean).join("");
   const cells = [
     cell(`chip ${colourOf(request)}`, outcomeOf(request)),
     make("span", { className: "what" },
       cell("mono cut", `${method} ${url}`),
       note("mono bad", faultTextOf(request)),
-      note(facts.same ? doubt : hasFailed(request) ? colourOf(request) : "quiet", verdict),
-      note(facts.early ? "warn" : "quiet", repetition),
+      note(samePet ? "verdict bad" : hasFailed(request) ? colourOf(request) : "quiet", verdict),
+      note(neglected ? "warn" : "quiet", repetition),
       note("warn", error),
       note("warn", ignored && `ignored: ${ignored.join(", ")}`),
       note("body quiet cut", !repetition && !error && body)),
@@ -386,18 +415,20 @@ function drawRow(row) {
   ];
   row.firstChild.replaceChildren(
     cell("quiet", String(arrived)),
-    cell("quiet", timeOf(time)),
+    make("span", { className: "quiet", title: new Date(time).toLocaleString() }, timeOf(time)),
     ...cells,
     cell("quiet", durationOf(request)),
   );
   const fields = [headers, request.answerHeaders ?? {}].flatMap(Object.entries).map((field) => field.join(": "));
   const texts = [...cells.map((one) => one.textContent), request.operation, url, ...fields, body, request.answer];
   row.text = texts.join("\n").toLowerCase();
+  row.isDouble = Boolean(samePet);
+  row.hasProblem = hasFailed(request) || row.isDouble || Boolean(neglected);
   if (row.open) {
     showDetail(row);
   }
   if (hasFailed(request) || repetition) {
-    unheard.set(row, [`Request ${arrived}: ${outcomeOf(request)}`, verdict, repetition].filter(Boolean).join(", "));
+    news.set(row, [`Request ${arrived}: ${outcomeOf(request)}`, verdict, repetition].filter(Boolean).join(", "));
   }
 }
 
@@ -406,26 +437,43 @@ function isOfPage({ Origin: origin }) {
   return origin === location.origin;
 }
 
-// showDetail shows what was sent, beside what was answered.
+// showDetail shows what was sent, beside what was answered. What it shows already
+// stays, or it would lose the focus, and what is selected.
 function showDetail(row) {
-  const { request, facts } = row;
-  const { method, url, headers, body, status, answer, answerHeaders, client } = request;
-  const hasBody = method !== "HEAD";
+  const { request } = row;
+  const { method, url, headers, body, status, answerHeaders, client, repeats } = request;
+  const answer = method !== "HEAD" && sentOf(request);
   const fate = status === 0 ? "not sent" : mishapOf(request);
-  const answerTitle = ["Answer", fate, hasBody && extentOf(answer, answerHeaders)];
-  const earlier = row.run.get(facts.earlier);
-  const link = make("button", { type: "button" }, `Show request ${facts.earlier}`);
-  link.addEventListener("click", () => {
-    showAll();
-    earlier.open = true;
-    earlier.firstChild.focus();
-  });
-  row.querySelector(".detail")?.remove();
-  row.append(make("div", { className: "detail" },
+  const answerTitle = ["Answer", fate, method !== "HEAD" && extentOf(answer, answerHeaders)];
+  const link = make("button", { type: "button" }, `Show request ${repeats}`);
+  link.addEventListener("click", () => showEarlier(row));
+  const parts = [
     make("p", {}, explain(request), " ", make("span", { className: "quiet" }, `From ${client}.`)),
-    earlier?.isConnected && make("p", {}, link),
+    make("p", {}, repeats && link),
     makePart(["Sent", extentOf(body, headers)], `${method} ${url}`, headers, body),
-    (answer || status > 0) && makePart(answerTitle, status || "", answerHeaders, hasBody && answer)));
+    (answer || status > 0) && makePart(answerTitle, status || "", answerHeaders, answer),
+  ];
+  const detail = row.querySelector(".detail") ?? row.appendChild(make("div", { className: "detail" }));
+  parts.filter(Boolean).forEach((part, i) => {
+    const old = detail.children[i];
+    if (!old) {
+      detail.append(part);
+    } else if (!old.isEqualNode(part)) {
+      old.replaceWith(part);
+    }
+  });
+}
+
+// showEarlier shows the request that the one of a row repeats.
+function showEarlier({ run, request: { repeats } }) {
+  const earlier = run.get(repeats);
+  if (!earlier?.isConnected) {
+    tell(`Request ${repeats} is not in this list any more.`);
+    return;
+  }
+  showAll();
+  earlier.open = true;
+  earlier.firstChild.focus();
 }
 
 // makePart returns a message: its first line and its body, and its headers, which may
@@ -441,32 +489,39 @@ function makePart(title, line, headers = {}, body) {
 
 // clear takes rows out of the list, of this page only.
 function clear(isCleared) {
-  allRows().filter(isCleared).forEach((row) => row.remove());
+  rowsIn(page.rows).filter(isCleared).forEach((row) => row.remove());
   drawRows();
 }
 
 page.clear.addEventListener("click", () => clear(({ request }) => !isWaiting(request)));
 
+// The arrows lead from row to row, as Tab does.
+page.rows.addEventListener("keydown", (event) => {
+  const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+  if (step && event.target.matches("summary")) {
+    const shown = rowsIn(page.rows).filter((row) => !row.hidden);
+    shown[shown.indexOf(event.target.parentElement) + step]?.firstChild.focus();
+    event.preventDefault(); // or the list would scroll
+  }
+});
+
 // The filter.
 
 // filter shows the rows that have all words of the filter in what they show, but for
-// their number and times, or in what was sent and answered. It counts the rows, and
-// draws a line between those that have a reset between them.
+// their number and times, or in what was sent and answered. It counts the rows.
 function filter() {
   const words = page.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   const isAny = page.failed.ariaPressed === "false";
-  const all = allRows();
-  let above; // the last row that is shown
-  for (const row of all) {
-    const { request, facts, text } = row;
-    const isFound = (isAny || hasFailed(request) || facts.same || facts.early) && words.every((word) => text?.includes(word));
-    row.hidden = !isFound;
-    if (isFound) {
-      row.dataset.divider = dividerOf(above, row);
-      above = row;
-    }
+  const isAll = isAny && words.length === 0;
+  const all = rowsIn(page.rows);
+  all.forEach((row, i) => {
+    row.hidden = !((isAny || row.hasProblem) && words.every((word) => row.text?.includes(word)));
+    noteGap(all[i - 1], row);
+  });
+  for (const group of [...page.rows.children]) {
+    drawGroup(group);
+    group.hidden = !isAll && rowsIn(group).every((row) => row.hidden);
   }
-  setText(page.last, dividerOf(above, { run: rows, request: meta }));
   const shown = all.filter((row) => !row.hidden).length;
   const waiting = all.filter(({ request }) => isWaiting(request)).length;
   const found = shown < all.length ? `${shown} of ` : "";
@@ -475,21 +530,39 @@ function filter() {
   const counts = found + which + counted(all.length, "request") + rest;
   setText(page.count, all.length > 0 ? counts : "Requests");
   page.noneFound.hidden = all.length === 0 || shown > 0;
+  page.start.hidden = all.length > 0 || meta.total > 0; // until there is a request
   follow();
 }
 
-// dividerOf says what was between two requests.
-function dividerOf(above = {}, below) {
-  if (!above.run || (above.run === below.run && above.request.period === below.request.period)) {
-    return "";
+// noteGap says how many requests are missing between two rows: they were removed, or
+// ended while the browser let this page sleep, and the journal has dropped them.
+function noteGap(above, { run, request, dataset }) {
+  const missing = above?.run === run && !run.has(request.arrived - 1) ? request.arrived - above.request.arrived - 1 : 0;
+  const text = missing > 0 ? `${counted(missing, "request")} are not kept` : "";
+  if ((dataset.gap ?? "") !== text) {
+    dataset.gap = text;
   }
-  return above.run === below.run ? "Reset or cleared" : "Petstore was started again";
+}
+
+// drawGroup says what came between a group and the one above it, and what is in it. Only
+// the last group stays if it is empty.
+function drawGroup(group) {
+  const { run, period, previousElementSibling: above, firstElementChild: heading } = group;
+  const all = rowsIn(group);
+  if (all.length === 0 && group.nextElementSibling) {
+    group.remove();
+  }
+  const event = (above?.run ?? run) === run ? "Reset or cleared" : "Petstore was started again";
+  const problems = all.filter(({ hasProblem }) => hasProblem).length;
+  const rest = problems > 0 ? `, ${counted(problems, "problem")}` : "";
+  const text = `period ${period} · ${counted(all.length, "request")}${rest}`;
+  setText(heading, above ? `${event}: ${text}` : capitalized(text));
 }
 
 // changeFilter keeps what is read in sight when the filter is gone.
 function changeFilter() {
   filter();
-  unheard.set("found", page.count.textContent);
+  news.set("found", page.count.textContent);
   if (!page.filter.value) {
     page.rows.querySelector("[open]:not([hidden])")?.scrollIntoView({ block: "nearest" });
   }
@@ -510,28 +583,30 @@ page.failed.addEventListener("click", () => {
 
 // The sign.
 
-let lastKnown = ""; // what it has said of petstore
-
-// drawSign says what the next request gets, how many are held, and what the story
-// does.
+// drawSign says which requests get what, how many are held, and what the story tells.
 function drawSign(fault) {
-  const { applied } = fault; // or nothing, if no fault is set
-  const { failure, isNext, range } = applied === undefined ? {} : comingOf(fault);
+  const { next, applied, matched, skip = 0 } = fault; // or nothing, if no fault is set
+  const isToCome = Boolean(next) || matched < skip;
   const held = countHeld();
-  const heldText = held > 0 ? `${counted(held, "request")} held. ` : "";
-  const before = (page.start.hidden ? "" : story) + heldText;
-  let headline = `${before ? "New requests" : "Requests"} are answered as usual.`;
-  let sentence = applied > 0 ? `The last fault was applied to ${counted(applied, "request")}.` : "";
-  if (failure) {
-    headline = capitalized(labelOf(failure)) + (isNext ? "" : " to come:");
-    sentence = `${range}. ${meaningOf(failure)}`;
+  const heldText = held > 0 && `${counted(held, "request")} held.`;
+  const [told, more] = story;
+  const before = [isToCome && told, heldText].filter(Boolean).join(" ");
+  let headline = `${held > 0 ? "New requests" : "Requests"} are answered as usual.`;
+  let sentence = applied > 0 ? `The fault is used up: ${counted(applied, "request")} got it.` : "";
+  if (isToCome) {
+    headline = `${rangeOf(fault)}: ${labelOf(next)}.`;
+    sentence = restOf(fault) || meaningOf(next);
+  } else if (told) {
+    headline = told;
+    sentence = more;
   }
-  lastKnown = `Last known: ${heldText}${headline} ${sentence}`;
   setText(page.end, held > 0 ? "End and release" : "End fault");
-  page.end.hidden = !failure && held === 0;
-  const isCalm = !before && !failure;
-  const className = held > 0 || isNext ? "active" : isCalm ? "calm" : "";
-  showSign(className, before, headline, sentence, failure ? queryOf(fault) : "");
+  page.end.hidden = !isToCome && held === 0;
+  const query = isToCome ? queryOf(fault) : "";
+  const isCalm = !isToCome && held === 0 && !told;
+  const className = held > 0 || isFailure(next) ? "active" : isCalm ? "calm" : "";
+  const gist = [told, held > 0, labelOf(next), query].join();
+  showSign({ className, before, headline, sentence, query, gist });
 }
 
 // showTrouble says what is wrong at the moment, or asks for the key.
@@ -544,54 +619,61 @@ function showTrouble(problem) {
   console.error(problem);
   page.end.hidden = true;
   const headline = isSilence ? message : "This page cannot show what petstore answers.";
-  const sentences = ["This page goes on asking.", !isSilence && message, lastKnown];
-  showSign("", "", headline, sentences.filter(Boolean).join(" "), "");
+  const sentences = ["This page goes on asking.", !isSilence && message];
+  showSign({ headline, sentence: sentences.filter(Boolean).join(" "), gist: headline });
 }
 
-// showSign also has the sign read aloud. That its sentence alone changes, such as a
-// number in it, is not new.
-function showSign(className, before, headline, sentence, query) {
-  const isShown = Object.entries({ before, headline, query }).every(([id, text]) => page[id].textContent === text);
-  if (!isShown || unheard.has("sign")) {
-    unheard.set("sign", `${before}${headline} ${sentence}`);
+let lastGist = ""; // of the sign
+
+// showSign also has the sign read aloud, unless its gist is the same: that a number in
+// it changes is not new.
+function showSign({ className = "", before = "", headline, sentence, query = "", gist }) {
+  const saying = `${before} ${headline}`.trim();
+  if (gist !== lastGist || news.has("sign")) {
+    news.set("sign", `${saying} ${sentence}`);
   }
+  lastGist = gist;
   page.sign.className = className;
   setText(page.before, before);
   setText(page.headline, headline);
   setText(page.sentence, sentence);
   setText(page.query, query);
-  setText(page.title, className === "calm" ? "Petstore" : `${before}${headline.replace(/[.:]$/, "")} – Petstore`);
+  setText(page.title, className === "calm" ? "Petstore" : `${saying.replace(/[.:]$/, "")} – Petstore`);
 }
 
 // What is read aloud, to those who do not see it.
 
-const unheard = new Map(); // texts by their row or, if they are of no request, their kind
+const news = new Map(); // texts to be read aloud, by their row or, if they are of no request, their kind
 let heardAt = 0; // when some were read last
 
-// readAloud says what is new, in the order in which it has come, but not all the time.
-// Of many requests, it prefers those that add a pet twice. What was there when the
-// page was opened is not new.
+// readAloud has what is new read aloud, in the order in which it has come, but not all
+// the time. Of many requests it reads a few, first those that add a pet twice. What was
+// there when the page was opened is not new.
 function readAloud() {
-  if (unheard.size === 0 || Date.now() - heardAt < quietTime) {
+  if (news.size === 0 || Date.now() - heardAt < quietTime) {
     return;
   }
-  const all = [...unheard.keys()].filter((key) => key.facts);
-  all.sort((a, b) => Boolean(b.facts.same) - Boolean(a.facts.same));
-  const others = all.slice(heardAt === 0 ? 0 : maxHeard);
-  others.forEach((row) => unheard.delete(row));
-  const rest = heardAt > 0 && others.length > 0 && `and ${counted(others.length, "other request")}`;
-  const texts = [...unheard.values(), rest].filter(Boolean);
+  const requests = [...news.keys()].filter((key) => key.request);
+  requests.sort((a, b) => b.isDouble - a.isDouble);
+  const unread = requests.slice(heardAt === 0 ? 0 : maxHeard);
+  unread.forEach((row) => news.delete(row));
+  const rest = heardAt > 0 && unread.length > 0 && `and ${counted(unread.length, "other request")}`;
+  const texts = [...news.values(), rest].filter(Boolean);
   page.heard.replaceChildren(...texts.map((text) => make("p", {}, excerpt(text))));
   heardAt = Date.now();
-  unheard.clear();
+  news.clear();
 }
 
-// tell shows a text, if there is one, and has it read aloud.
+let fading = 0; // the timer of the notice
+
+// tell shows a text for a while, if there is one, and has it read aloud.
 function tell(text, place = page.notice) {
   if (text) {
     place.textContent = text;
     place.scrollIntoView({ block: "nearest" });
-    unheard.set("notice", text);
+    news.set("notice", text);
+    clearTimeout(fading);
+    fading = setTimeout(() => (place.textContent = ""), noticeTime);
   }
 }
 
@@ -608,22 +690,27 @@ async function press(button, action) {
   if (button.ariaBusy === "true") {
     return;
   }
-  story = "";
+  story = [];
   button.ariaBusy = "true";
   tell(await action().catch(({ message }) => message));
   button.ariaBusy = "false";
 }
 
-let focused = page.scope; // what has had the focus last
+let focused = document.body; // what has had the focus last
+let isFocusShown = false;
 
-// keepFocus moves the focus from what is hidden.
+// keepFocus moves the focus from what is hidden, and shows it only if it was shown.
 function keepFocus() {
   if (!focused.checkVisibility()) {
-    [page.scope, page.more].find((one) => one.checkVisibility())?.focus({ preventScroll: true });
+    const options = { preventScroll: true, focusVisible: isFocusShown };
+    [page.scope, page.more].find((one) => one.checkVisibility())?.focus(options);
   }
 }
 
-window.addEventListener("focusin", ({ target }) => (focused = target));
+window.addEventListener("focusin", ({ target }) => {
+  focused = target;
+  isFocusShown = target.matches(":focus-visible");
+});
 
 // act changes something, and shows what came of it.
 async function act(method, path) {
@@ -663,12 +750,18 @@ function drawChoices({ components: { schemas: { FaultCode, FaultOperation } } })
   }
 }
 
-// Another fault is set by its query, as with curl. A word is a code. The browser shows
-// a refusal beside the field.
+// Another fault is a code, for the requests that are chosen, or a whole query, as with
+// curl. The browser shows a refusal beside the field.
 page.another.addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = page.field.value.trim();
-  const query = new URLSearchParams(text.includes("=") ? text : { code: text });
+  const query = new URLSearchParams(text.includes("=") ? text : page.scope.value);
+  if (!text.includes("=")) {
+    query.set("code", text);
+  }
+  if (/^[^=]*,/.test(text)) {
+    query.delete("times"); // as a list of codes is for as many requests as it has
+  }
   const refuse = ({ message }) => page.field.setCustomValidity(message);
   await press(event.submitter, () => changeFault("PUT", query).catch(refuse));
   if (page.field.reportValidity()) {
@@ -709,7 +802,7 @@ page.addPet.addEventListener("click", () => press(page.addPet, () => addPet(newP
 
 // The story of a lost answer.
 
-let story = ""; // what the sign says of it
+let story = []; // its first sentence on the sign, and the others, while it is told
 
 // tellStory adds a pet, loses the answer, and adds it again, as many clients do,
 // unless there was a reset in between. It leaves the standing fault to others. What
@@ -717,26 +810,20 @@ let story = ""; // what the sign says of it
 async function tellStory() {
   const pet = newPet();
   const { period } = meta;
-  story = "This page adds a pet, gets no answer, and will try again. ";
+  story = ["This page sent a pet, and got no answer.", "It will send it again."];
   await addPet(pet, { Prefer: "code=lost" });
   await new Promise((resolve) => setTimeout(resolve, pace));
   await read();
   if (meta.period === period) {
     await addPet(pet, { Prefer: "code=ok" });
-    const told = [...rows.values()].filter(({ request }) => request.period === period && request.body === pet);
-    const ids = told.flatMap(({ request }) => request.pet ?? []);
-    story = ids.length > 1 ? `The pet is there twice: ${ids.join(" and ")}. ` : "";
+    const sent = [...rows.values()].filter(({ request }) => request.period === period && request.body === pet);
+    const ids = sent.flatMap(({ request }) => request.pet ?? []);
+    story = ids.length > 1 ? [
+      `The pet is there twice: ${ids.join(" and ")}.`,
+      "Petstore had added it before the answer was lost. Now press a fault, and send a request.",
+    ] : [];
     await read();
   }
-}
-
-// drawStart offers the story until a client has sent something.
-function drawStart() {
-  const all = allRows();
-  const isOfStory = ({ run, request }) =>
-    run === rows && request.period === meta.period && isOfPage(request.headers) && isPreferred(request);
-  page.start.hidden = !all.every(isOfStory);
-  page.offer.hidden = all.length > 0;
 }
 
 page.story.addEventListener("click", () => press(page.story, tellStory));
@@ -758,7 +845,7 @@ page.call.addEventListener("copy", (event) => {
 for (const button of page.call.querySelectorAll(".copy")) {
   button.addEventListener("click", () => {
     getSelection().selectAllChildren(button.previousElementSibling);
-    tell(document.execCommand("copy") ? "Copied" : "Selected: copy it with the keyboard", page.copied);
+    tell(document.execCommand("copy") ? "Copied, with the key" : "Selected: copy it with the keyboard", page.copied);
   });
 }
 
@@ -771,7 +858,7 @@ page.keyForm.addEventListener("submit", (event) => {
   press(event.submitter, read);
 });
 
-matchMedia("(width < 48rem)").addEventListener("change", () => page.controls.hidePopover());
+matchMedia("(width < 48rem), (height < 32rem)").addEventListener("change", () => page.controls.hidePopover());
 document.addEventListener("visibilitychange", read);
 window.addEventListener("hashchange", () => location.reload());
 
