@@ -862,7 +862,7 @@ matchMedia("(width < 48rem), (height < 32rem)").addEventListener("change", () =>
 document.addEventListener("visibilitychange", read);
 window.addEventListener("hashchange", () => location.reload());
 
-page.tooOld.hidden = CSS.supports("color", "light-dark(red, red)"); // newest of all
+page.tooOld.hidden = CSS.supports("(color: light-dark(red, red)) and (width: round(1px, 1px))"); // newest of all
 if (storage.apiKey) {
   showDesk();
   read();

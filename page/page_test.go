@@ -113,12 +113,12 @@ func testKey(p *page) {
 	// A browser that is too old, or does not run the script, shows which one can.
 	p.see("#tooOld", "")
 	p.open("?old")
-	p.see("#tooOld", "This page needs JavaScript, and Chrome 123")
+	p.see("#tooOld", "This page needs JavaScript, and Chrome 125")
 	p.devtools("Network.enable", map[string]any{})
 	p.devtools("Network.setBlockedURLs", map[string]any{"urls": []string{"*/page.js"}})
 	defer p.devtools("Network.setBlockedURLs", map[string]any{"urls": []string{}})
 	p.open("?")
-	p.see("#tooOld", "This page needs JavaScript, and Chrome 123", "#desk", "", "#key", "")
+	p.see("#tooOld", "This page needs JavaScript, and Chrome 125", "#desk", "", "#key", "")
 	p.devtools("Network.setBlockedURLs", map[string]any{"urls": []string{}})
 	p.open("")
 	p.see("#headline", usual)
@@ -211,9 +211,24 @@ func testFaults(p *page) {
 	p.see("#sign.calm #headline", usual, "#query", "")
 	p.equal("moved(before)", []string{})
 
+	// The focus goes to the choice, as the button is hidden. It is shown only if it was.
+	const focus = "[document.activeElement.id, document.activeElement.matches(':focus-visible')]"
+	p.equal(focus, []any{"scope", false})
+	p.click("503")
+	p.see("#headline", "503")
+	p.eval("find('503').focus()")
+	p.press(tab)
+	p.eval("end.focus()")
+	p.press(enter)
+	p.see("#headline", usual)
+	p.equal(focus, []any{"scope", true})
+
 	// On a phone, the controls are over what a fault does, and go when one is set, or when
 	// there is room beside the list.
 	p.resize(390, 768, "light")
+	p.command("/refresh", struct{}{})
+	p.see("#headline", usual)
+	p.equal("document.activeElement === document.body", true)
 	p.click("Make it fail", "503")
 	p.see("#headline", "503", "#controls", "")
 	p.click("Make it fail")
@@ -420,6 +435,7 @@ func testFacts(p *page) {
 	p.devtools("Emulation.setTimezoneOverride", map[string]string{"timezoneId": "Asia/Kolkata"})
 	defer p.devtools("Emulation.setTimezoneOverride", map[string]string{"timezoneId": ""})
 	p.equal("facts.timeOf('2030-01-01T00:00:00.007Z')", "05:30:00.007")
+	p.equal("$('summary > [title]').title.includes(new Date().getFullYear())", true)
 	for seconds, want := range map[float64][2]string{0: {"0 ms", "0.0 s"}, 0.0126: {"13 ms", "0.0 s"}, 2.345: {"2.35 s", "2.3 s"}} {
 		p.equal("[{ended: 1, seconds: arguments[0]}, {seconds: arguments[0]}].map(facts.durationOf)", want, seconds)
 	}
@@ -547,6 +563,11 @@ func testDetail(p *page) {
 	const shown = "⟨U+0085⟩⟨U+202e⟩⟨U+2060⟩"
 	p.see("#petRows", shown, "details:last-of-type", `{"id":2,"name":"`+shown, "details:last-of-type", "X-Name: ⟨U+202e⟩")
 	p.equal("/[\\u0085\\u202e\\u2060]/.test(document.body.innerHTML)", false)
+
+	// Of an answer that was half sent, the half is shown.
+	p.send("POST /v1/pets", rex, "Prefer: code=truncate")
+	p.click("half sent")
+	p.see("details:last-of-type", "Answer, half sent, the first 18 of 37 bytes 201 {\"id\":3,\"name\":\"Re Cache")
 
 	// The titles say how much of a body is known, and was sent.
 	p.anew()
@@ -723,7 +744,11 @@ func testList(p *page) {
 	p.equal("rows().length + parseInt(gaps()[0].replace(',', '')) - 1 === "+
 		"['summary', '#rows > :last-child > :last-child > summary'].map((one) => parseInt(shown(one))).reduce((a, b) => b - a)", true)
 	p.equal(top, before)
-	p.eval("below.click(); $('[open] summary').click()")
+	p.eval("row.focus(); below.click(); row.click(); row.focus({preventScroll: true})")
+	send(1)
+	p.see("#count", "the last 1,002 requests, 1 waiting")
+	p.equal("document.activeElement === row", true)
+	p.eval("row.blur()")
 	send(1)
 	p.see("#count", "the last 1,001 requests, 1 waiting")
 	p.equal("rows().length", 1001)
@@ -860,6 +885,11 @@ func testSend(p *page) {
 		p.click("Problems only")
 	}
 	p.see("#sentence", "Petstore had added it before the answer was lost. Now press a fault, and send a request.")
+	for _, size := range [][2]int{{320, 568}, {390, 768}, {640, 360}, {853, 480}, {1280, 720}} {
+		p.resize(size[0], size[1], "light")
+		p.equal("$$('#sign h2, #sign p, summary').map(isWhole)", []bool{true, true, true, true})
+	}
+	p.resize(1366, 768, "light")
 
 	// It is told until something else happens.
 	p.send("GET /v1/pets", "")
@@ -992,6 +1022,7 @@ func testAnew(p *page) {
 	p.equal("rows().slice(-2)", []string{"200|GET /v1/pets/3", "200|GET /v1/pets/4"})
 	p.see("#petRows", `9223372036854775806 :1234567890123456 250 Rex`, "#petCount", "the last 100 of 251")
 	p.equal("$$('#petRows li').length", 100)
+	p.equal("$('#petRows li > span').offsetHeight < 30", true) // the id is in one line
 	p.send("POST /v1/pets", rex, "Prefer: code=lost")
 	p.see("#petRows", `9223372036854775807 Rex 9223372036854775806 :1234567890123456 250 Rex`, "#list", "adds pet 9223372036854775807")
 	p.send("POST /__admin/reset", "["+strings.Repeat(rex+",", 99)+rex+"]")
@@ -1153,6 +1184,11 @@ func testLooks(p *page) {
 	p.equal("isOnTop(row)", true)
 	p.eval("row.click()")
 
+	// How to use curl can be scrolled to its end.
+	p.click("Use curl")
+	p.equal("call.getBoundingClientRect().bottom <= innerHeight && call.getBoundingClientRect().top >= 0", true)
+	p.click("Close")
+
 	// With forced colours, an open row and an active fault are seen all the same.
 	p.resize(1024, 768, "light")
 	p.send("PUT /__admin/fault?code=503", "")
@@ -1161,6 +1197,7 @@ func testLooks(p *page) {
 	p.eval("$$('summary')[2].click()")
 	p.see("#sign.active #headline", "503", "[open]", "Answer")
 	p.equal("[$('[open]'), $('#sign.active')].map((one) => getComputedStyle(one).outlineWidth)", []string{"2px", "2px"})
+	p.equal("getComputedStyle($('summary')).color === getComputedStyle(document.body).color", true) // not as a link
 	p.eval("$$('summary')[2].click()")
 
 	file := os.Getenv("PETSTORE_AXE")
