@@ -363,13 +363,11 @@ function addRow({ arrived, period }) {
 function removeRows() {
   const ended = [...new Set([...rowsIn(page.rows), ...rows.values()])].filter(({ request }) => !isWaiting(request));
   ended.sort((a, b) => endOf(a.request) - endOf(b.request));
-  const { bottom } = page.list.getBoundingClientRect();
-  for (const row of ended.slice(0, -maxRequests)) {
-    const isNeeded = row.matches("[open], :focus-within") || (isStill() && row.getBoundingClientRect().top < bottom);
-    if (!isNeeded) {
-      row.run.delete(row.request.arrived);
-      row.remove();
-    }
+  const edge = isStill() ? page.list.getBoundingClientRect().bottom : -Infinity;
+  const isFree = (row) => !row.matches("[open], :focus-within") && row.getBoundingClientRect().top >= edge;
+  for (const row of ended.slice(0, -maxRequests).filter(isFree)) {
+    row.run.delete(row.request.arrived);
+    row.remove();
   }
 }
 
@@ -424,6 +422,9 @@ function drawRow(row) {
   row.text = texts.join("\n").toLowerCase();
   row.isDouble = Boolean(samePet);
   row.hasProblem = hasFailed(request) || row.isDouble || Boolean(neglected);
+  if (isWaiting(request)) {
+    row.className = "waited";
+  }
   if (row.open) {
     showDetail(row);
   }
