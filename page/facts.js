@@ -226,7 +226,8 @@ export function restOf(fault) {
   const { code = "ok", skip = 0, times, matched, applied } = fault;
   const isSkipping = matched < skip;
   const codes = code.split(",").slice(isSkipping ? 0 : applied + 1);
-  const labels = codes.map((one) => labelOf({ ...fault, code: one })).join(", ");
+  const all = codes.map((one) => ({ ...fault, code: one }));
+  const labels = all.map((one) => (isFailure(one) ? labelOf(one) : "no fault")).join(", ");
   if (!isSkipping || code.includes(",")) {
     return labels && `Then ${labels}.`;
   }
