@@ -15,8 +15,8 @@ export function describe(openAPI) {
 
 // What is known of a request.
 
-// isWaiting reports whether a request has not ended yet. The ended of a request of
-// which nobody knows what has become is 0, on this page.
+// isWaiting reports whether a request has not ended yet. On this page, ended is 0 for a
+// request whose end was not seen.
 export function isWaiting({ ended }) {
   return ended === undefined;
 }
@@ -92,7 +92,8 @@ export function errorOf(request) {
   return status >= 400 && fault?.code !== String(status) && !hasLeft(request) ? error : undefined;
 }
 
-// explain says what a fault did to a request, unless less was done than is meant.
+// explain says what a fault did to a request. It returns nothing for a HEAD, as its
+// answer has no body to be cut.
 export function explain(request) {
   const { method, fault, error, ended } = request;
   if (ended === 0) {
@@ -120,8 +121,7 @@ export function faultTextOf(request) {
 
 // timeOf returns a time of day, in the time zone of the browser, to the millisecond.
 export function timeOf(time) {
-  const date = new Date(time);
-  return `${date.toTimeString().slice(0, 8)}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+  return new Date(time).toTimeString().slice(0, 8) + time.slice(19, 23); // no zone moves the milliseconds
 }
 
 // durationOf returns the time that a request took, or has waited so far.
@@ -187,9 +187,7 @@ function entryOf(code) {
 
 // meaningOf says what a fault with a single code does.
 export function meaningOf(fault) {
-  const waits = waitsOf(fault).map(({ name, description }) => {
-    return description.replace("this number of seconds", `${fault[name]} s`);
-  });
+  const waits = waitsOf(fault).map((wait) => wait.description.replace("this number of seconds", `${fault[wait.name]} s`));
   const { code = "ok" } = fault;
   const meaning = code !== "ok" && entryOf(code).description;
   return [...waits, meaning].filter(Boolean).join(" ").replaceAll("`", "");
@@ -208,20 +206,18 @@ export function queryOf({ matched, applied, next, ...parameters }) {
   return decodeURIComponent(new URLSearchParams(parameters));
 }
 
-// rangeOf says which requests get what the next one gets from a standing fault.
+// rangeOf says which requests get the next of a standing fault.
 export function rangeOf({ code = "", operation = "", skip = 0, times, matched, applied }) {
   const noun = `${operation} request`.trim();
-  let count = code.includes(",") ? 1 : times - applied; // a list has one for each code
-  if (matched < skip) {
-    count = skip - matched;
-  }
-  if (Number.isNaN(count)) {
+  const left = code.includes(",") ? 1 : (times ?? Infinity) - applied; // a list has one for each code
+  const count = matched < skip ? skip - matched : left;
+  if (count === Infinity) {
     return `Every ${noun}`;
   }
   return `Next ${count === 1 ? noun : counted(count, noun)}`;
 }
 
-// restOf says what the requests after these get, if it is known.
+// restOf says what the requests after those get, if it is known.
 export function restOf(fault) {
   const { code = "ok", skip = 0, times, matched, applied } = fault;
   const isSkipping = matched < skip;

@@ -109,7 +109,7 @@ let meta = { ended: 0, period: 0, total: 0 }; // of the last journal
 let endedBefore = 0; // the ended of the one before that
 
 let reading = Promise.resolve(); // settled when all readings have ended
-let timer = 0; // of the next one
+let timer = 0; // of the next reading
 
 // read reads what is new, after a reading under way, and again after a while.
 function read() {
@@ -127,9 +127,9 @@ function read() {
   return reading;
 }
 
-// readNews reads and draws what is new. What was new the last time is read again, as
-// petstore may notice only then that a request repeats another. So is the request that
-// had ended last before, to see whether it is still the same.
+// readNews reads and draws what is new. It reads the news of the last reading again, as
+// repeats may come late, and the one request before them: if its time differs, petstore
+// was started again.
 async function readNews() {
   if (page.buttons.childElementCount === 0) {
     const openAPI = await call("GET", "/openapi.json");
@@ -147,14 +147,17 @@ async function readNews() {
   }
   const putBack = settle();
   takeRequests(all);
+  let isFirst = false;
   const isNewPeriod = journal.meta.period > meta.period;
   if (isNewPeriod) {
+    isFirst = !pets;
     emptyPets();
     if (meta.period > 0) {
       story = [];
       news.set("period", "Reset or cleared");
     }
   }
+  // A request that waits may have added its pet already.
   pets.isStale ||= [...undrawn, ...waitingRows()].some(({ request }) => request.pet || !request.ended);
   endedBefore = meta.ended;
   meta = journal.meta;
@@ -163,6 +166,9 @@ async function readNews() {
     removeRows();
     drawRows();
     putBack();
+    if (isFirst) {
+      news.clear(); // what was there before is not new
+    }
   }
   for (const row of waitingRows()) {
     setText(row.firstChild.lastChild, durationOf(row.request));
@@ -179,11 +185,12 @@ function beginAnew() {
   rows = new Map();
   meta = { ended: 0, period: 0, total: 0 };
   endedBefore = 0;
+  story = [];
   news.set("period", "Petstore was started again");
 }
 
 // takeRequests notes what a journal says. That a request goes on waiting is not new.
-// The journal forgets what a request repeats with the earlier one, but this page does not.
+// When the journal drops an earlier request, it drops repeats, too. This page keeps it.
 function takeRequests(all) {
   const kindOf = ({ ended, body, fault, repeats } = {}) => JSON.stringify([ended, body, fault, repeats]);
   for (const request of all) {
@@ -246,10 +253,9 @@ async function readPets() {
 // The list follows its end, unless somebody reads, or aims at a row. What is in sight
 // then stays where it is.
 
-let follows = true; // whether it keeps its end in sight, when nobody aims
+let follows = true; // whether it scrolls to its end when a row is added
 let scrolledTo = 0; // where the script has scrolled to, of which the event may come late
 let pointedAt = 0; // when the pointer last moved or pressed in it
-let seen; // the last row, when the end was in sight
 
 function isAtEnd() {
   const { scrollTop, clientHeight, scrollHeight } = page.list;
@@ -276,36 +282,34 @@ function settle() {
     return bottom > list.top && top < list.bottom;
   };
   const find = (selector) => [...page.rows.querySelectorAll(`details${selector}`)].find(isInSight);
-  const read = find(":has(:focus-visible)") ?? find("[open]");
+  const inUse = find(":has(:focus-visible)") ?? find("[open]");
   const aimed = isAimed() ? find(":active") ?? find(":hover") : undefined;
-  follows = (follows || isAtEnd()) && !read;
-  const row = aimed ?? read ?? find("");
+  follows = (follows || isAtEnd()) && !inUse;
+  const row = aimed ?? inUse ?? find("");
   const top = row?.getBoundingClientRect().top;
   return () => {
     if (isStill() && row?.checkVisibility()) {
-      scrollTo(page.list.scrollTop + row.getBoundingClientRect().top - top);
+      scrollList(page.list.scrollTop + row.getBoundingClientRect().top - top);
     }
   };
 }
 
-function scrollTo(top) {
+function scrollList(top) {
   page.list.scrollTop = top;
   scrolledTo = page.list.scrollTop;
 }
 
-// follow shows the end of the list, if it follows.
+// follow shows the end of the list, if it follows. It says how many rows have come
+// since the end was in sight.
 function follow() {
   if (!isStill()) {
-    scrollTo(page.list.scrollHeight);
+    scrollList(page.list.scrollHeight);
   }
-  look();
-}
-
-// look says how many rows have come since the end of the list was in sight.
-function look() {
   const all = rowsIn(page.rows);
-  seen = isAtEnd() ? all.at(-1) : seen;
-  const below = all.slice(all.indexOf(seen) + 1).filter((row) => !row.hidden).length;
+  if (isAtEnd()) {
+    all.forEach((row) => (row.isSeen = true));
+  }
+  const below = all.filter((row) => !row.isSeen && !row.hidden).length;
   setText(page.below, `${below} new below`);
   page.below.hidden = below === 0 || (page.below.hidden && isAimed()); // or it might come below a finger
 }
@@ -325,18 +329,18 @@ page.below.addEventListener("click", () => {
   page.list.focus({ preventScroll: true }); // as the button is hidden then
 });
 
-// The rows of a period are a group. A group and its rows know their run, which is the
-// rows since petstore was started. A row has its request, and the last pet that this
-// and those that it repeats have added. Once it is drawn, it has the text to be
-// filtered, and whether it shows a problem, or a pet that is there twice.
+// The rows of a period are a group. The run of a group and of its rows is the map of
+// rows that belong to one process of petstore. A row has its request, and the last pet
+// that this and those that it repeats have added. Once it is drawn, it has the text to
+// be filtered, and whether it shows a problem, or a pet that is there twice.
 
 const undrawn = new Set(); // rows of which something is to be drawn
 
 // groupOf returns the group of a period of this run.
 function groupOf(period) {
   const isIt = (group) => group.run === rows && group.period === period;
-  const newGroup = () => make("section", { run: rows, period }, make("h3", { className: "quiet" }));
-  return [...page.rows.children].findLast(isIt) ?? page.rows.appendChild(newGroup());
+  return [...page.rows.children].findLast(isIt) ??
+    page.rows.appendChild(make("section", { run: rows, period }, make("h3", { className: "quiet" })));
 }
 
 // rowsIn returns the rows in an element of the list, in their order.
@@ -472,7 +476,9 @@ function showEarlier({ run, request: { repeats } }) {
     tell(`Request ${repeats} is not in this list any more.`);
     return;
   }
-  showAll();
+  page.filter.value = ""; // so that it is in sight
+  page.failed.ariaPressed = "false";
+  filter();
   earlier.open = true;
   earlier.firstChild.focus();
 }
@@ -508,8 +514,8 @@ page.rows.addEventListener("keydown", (event) => {
 
 // The filter.
 
-// filter shows the rows that have all words of the filter in what they show, but for
-// their number and times, or in what was sent and answered. It counts the rows.
+// filter shows the rows that have all words of the filter: in their text, but for the
+// number and the times, or in what was sent and answered. It counts the rows.
 function filter() {
   const words = page.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   const isAny = page.failed.ariaPressed === "false";
@@ -539,10 +545,7 @@ function filter() {
 // ended while the browser let this page sleep, and the journal has dropped them.
 function noteGap(above, { run, request, dataset }) {
   const missing = above?.run === run && !run.has(request.arrived - 1) ? request.arrived - above.request.arrived - 1 : 0;
-  const text = missing > 0 ? `${counted(missing, "request")} are not kept` : "";
-  if ((dataset.gap ?? "") !== text) {
-    dataset.gap = text;
-  }
+  dataset.gap = missing > 0 ? `${counted(missing, "request")} not kept` : "";
 }
 
 // drawGroup says what came between a group and the one above it, and what is in it. Only
@@ -567,13 +570,6 @@ function changeFilter() {
   if (!page.filter.value) {
     page.rows.querySelector("[open]:not([hidden])")?.scrollIntoView({ block: "nearest" });
   }
-}
-
-// showAll ends the filter.
-function showAll() {
-  page.filter.value = "";
-  page.failed.ariaPressed = "false";
-  filter();
 }
 
 page.filter.addEventListener("input", changeFilter);
@@ -656,9 +652,9 @@ function readAloud() {
   }
   const requests = [...news.keys()].filter((key) => key.request);
   requests.sort((a, b) => b.isDouble - a.isDouble);
-  const unread = requests.slice(heardAt === 0 ? 0 : maxHeard);
+  const unread = requests.slice(maxHeard);
   unread.forEach((row) => news.delete(row));
-  const rest = heardAt > 0 && unread.length > 0 && `and ${counted(unread.length, "other request")}`;
+  const rest = unread.length > 0 && `and ${counted(unread.length, "other request")}`;
   const texts = [...news.values(), rest].filter(Boolean);
   page.heard.replaceChildren(...texts.map((text) => make("p", {}, excerpt(text))));
   heardAt = Date.now();
@@ -678,9 +674,15 @@ function tell(text, place = page.notice) {
   }
 }
 
-// What an action was answered goes with the next one, whatever that is for.
-for (const type of ["pointerdown", "keydown"]) {
-  window.addEventListener(type, () => (page.notice.textContent = ""));
+// What an action was answered goes with the next one, whatever that is for: at its
+// click, before it acts, as nothing must move while it is pressed.
+for (const type of ["click", "input"]) {
+  const forget = () => {
+    page.notice.textContent = "";
+    page.copied.textContent = "";
+    page.field.setCustomValidity("");
+  };
+  window.addEventListener(type, forget, { capture: true });
 }
 
 // What a person does.
@@ -769,7 +771,6 @@ page.another.addEventListener("submit", async (event) => {
     page.controls.hidePopover();
   }
 });
-page.field.addEventListener("input", () => page.field.setCustomValidity(""));
 
 page.end.addEventListener("click", () => press(page.end, () => changeFault("DELETE")));
 
@@ -806,16 +807,17 @@ page.addPet.addEventListener("click", () => press(page.addPet, () => addPet(newP
 let story = []; // its first sentence on the sign, and the others, while it is told
 
 // tellStory adds a pet, loses the answer, and adds it again, as many clients do,
-// unless there was a reset in between. It leaves the standing fault to others. What
-// came of it, the journal says.
+// unless there was a reset or a new start in between. Its requests have a Prefer, so
+// the standing fault does not count them. What came of it, the journal says.
 async function tellStory() {
   const pet = newPet();
   const { period } = meta;
+  const run = rows;
   story = ["This page sent a pet, and got no answer.", "It will send it again."];
   await addPet(pet, { Prefer: "code=lost" });
   await new Promise((resolve) => setTimeout(resolve, pace));
   await read();
-  if (meta.period === period) {
+  if (rows === run && meta.period === period) {
     await addPet(pet, { Prefer: "code=ok" });
     const sent = [...rows.values()].filter(({ request }) => request.period === period && request.body === pet);
     const ids = sent.flatMap(({ request }) => request.pet ?? []);
@@ -840,7 +842,7 @@ page.curlPost.textContent = `${page.curl.textContent} ${json}`;
 // the keyboard, as where the clipboard is not for scripts.
 page.call.addEventListener("copy", (event) => {
   const word = `Bearer ${storage.apiKey}`.replaceAll("'", "'\\''");
-  event.clipboardData.setData("text/plain", String(getSelection()).replace("Bearer ***", () => word));
+  event.clipboardData.setData("text/plain", String(getSelection()).replaceAll("Bearer ***", () => word));
   event.preventDefault();
 });
 for (const button of page.call.querySelectorAll(".copy")) {
