@@ -168,7 +168,7 @@ function waitsOf(fault = {}) {
 // isPreferred reports whether a request has asked for its fault itself.
 export function isPreferred({ headers, fault = {} }) {
   const asked = (headers.Prefer ?? "").split(/[,;]/).map((one) => one.split("=")[0].trim().toLowerCase());
-  return asked.some((name) => name in fault);
+  return asked.some((name) => Object.hasOwn(fault, name));
 }
 
 // isFailure reports whether a fault does anything. The code ok and a delay of 0 do
