@@ -89,7 +89,11 @@ func testKey(p *page) {
 	p.command("/refresh", struct{}{})
 	p.see("#key", "API key", "#key", "PETSTORE_API_KEY", "#desk", "", "#resetAll", "")
 	p.equal("document.activeElement.id + ' ' + keyField.type", "keyField password")
-	p.fill("keyField", " "+key+"\u00a0") // as it may be pasted
+	p.fill("keyField", "wrong")
+	p.click("Open")
+	p.see("#keyError", "not the API key")
+	p.equal("[keyField.selectionStart, keyField.selectionEnd]", []int{0, 5}) // so that typing replaces it
+	p.fill("keyField", " "+key+"\u00a0")                                     // as it may be pasted
 	p.click("Open")
 	p.see("#headline", usual, "#key", "")
 	p.equal("document.activeElement.id", "scope") // as the button is hidden
@@ -128,7 +132,16 @@ func testKey(p *page) {
 	line := `curl -H 'Authorization: Bearer ***' ` + p.base + "/v1/pets"
 	p.see("#curl", line, "#curlPost", line+" -H 'Content-Type: application/json' -d '{")
 	p.eval("document.addEventListener('copy', ({clipboardData}) => window.copied = clipboardData.getData('text/plain'))")
-	p.click("Copy")
+	p.eval(`
+		const {setTimeout, clearTimeout} = window;
+		window.fading = new Set(); // the timers that end a notice
+		window.setTimeout = (callback, pause) => {
+			const timer = setTimeout(callback, pause);
+			return pause === 10_000 ? fading.add(timer) && timer : timer;
+		};
+		window.clearTimeout = (timer) => fading.delete(timer) | clearTimeout(timer);`)
+	p.click("Copy", "Copy")
+	p.equal("fading.size", 1)
 	p.equal("copied", strings.Replace(line, "***", strings.Replace(key, "'", `'\''`, 1), 1)) // for a shell
 	p.see("#copied", "Copied, with the key")
 	p.equal("document.body.textContent.includes(arguments[0])", false, key)
@@ -231,6 +244,9 @@ func testFaults(p *page) {
 	p.click("Make it fail", "503")
 	p.see("#headline", "503", "#controls", "")
 	p.click("Make it fail")
+	p.fill("field", "lost,lots")
+	p.click("Set")
+	p.equal("[field.validationMessage !== '', controls.matches(':popover-open')]", []bool{true, true})
 	p.fill("field", "lost")
 	p.click("Set")
 	p.see("#headline", "Answer lost", "#controls", "")
@@ -255,6 +271,7 @@ func testSign(p *page) {
 		{"code=503&operation=listPets&skip=2", "GET PUT", "coming", "Next listPets request: as usual. Then 503, each time."},
 		{"code=503&skip=1&times=2", "", "coming", "Next request: as usual. Then 503, 2 times."},
 		{"code=503&skip=1&times=2", "GET", "active", "Next 2 requests: 503. Instead"},
+		{"code=503&skip=1&times=1", "", "coming", "Next request: as usual. Then 503, 1 time."},
 		{"code=503,ok,lost&skip=1", "", "coming", "Next request: as usual. Then 503, no fault, Answer lost."},
 		{"code=503,ok,lost&skip=1", "GET", "active", "Next request: 503. Then no fault, Answer lost."},
 		{"code=503,ok,lost&skip=1", "GET GET", "coming", "Next request: as usual. Then Answer lost."},
@@ -289,6 +306,27 @@ func testSign(p *page) {
 	p.send("GET /v1/pets/7", "")
 	p.see("#headline", "Next 8 requests: 503.", "#heard", ": 503")
 	p.equal("shown(heard).includes('Next')", false)
+	p.send("PUT /__admin/fault?code=503&operation=getPet", "")
+	p.see("#heard", "Every getPet request: 503.")
+
+	// It is heard as it is then, if it has changed meanwhile.
+	p.eval("window.now = Date.now; Date.now = () => now() - 9000")
+	p.send("PUT /__admin/fault?code=503&times=7", "")
+	p.see("#headline", "Next 7 requests: 503.")
+	p.send("GET /v1/pets/7", "")
+	p.see("#headline", "Next 6 requests: 503.")
+	p.eval("Date.now = now")
+	p.see("#heard", "Next 6 requests: 503.")
+
+	// That more are held is not heard.
+	p.send("PUT /__admin/fault?delay=30", "")
+	p.start("GET /v1/pets?a", "")
+	p.see("#heard", "1 request held. Every request: Wait 30 s.")
+	p.start("GET /v1/pets?b", "")
+	p.see("#sign h2", "2 requests held.")
+	p.send("GET /v1/pets?c", "", "Prefer: code=503")
+	p.see("#heard", ": 503")
+	p.equal("shown(heard).includes('held')", false)
 }
 
 // A row says what the fault was, which pet was added, and what the journal says that the
@@ -340,7 +378,7 @@ func testFacts(p *page) {
 		p.send("PUT /__admin/fault?"+query, "")
 		_, target, _ := strings.Cut(want, "GET ")
 		target, _, _ = strings.Cut(target, "|")
-		p.send("GET "+target, "")
+		p.send("GET "+target, "", "Prefer: wait=1") // which asks for nothing
 		p.equal("rows().at(-1)", want)
 	}
 	p.send("PUT /__admin/fault?delay=30", "")
@@ -351,9 +389,11 @@ func testFacts(p *page) {
 	p.equal("$$('.chip').at(-1).className", "chip good")
 
 	// The detail leads to the other request, whatever the filter.
+	p.click("Problems only")
 	p.fill("filter", "Prefer: code=hangup")
 	p.see("#count", "1 of 19 requests")
 	p.click("Prefer: code=hangup", "Show request 2")
+	p.equal("failed.ariaPressed", "false")
 	p.see("#count", "19 requests", "#list", "Prefer: code=rst")
 	p.equal("$$('[open]').map((one) => shown(one.querySelector('summary')).split(' ')[0])", []string{"2", "3"})
 	p.equal("document.activeElement === $('[open] summary')", true)
@@ -381,6 +421,7 @@ func testFacts(p *page) {
 		"503|GET /v1/pets|Prefer: code=503, retry-after=60", "200|GET /v1/pets" + same(9) + early,
 	})
 	p.equal("$$('.what > .warn').at(-1).textContent.startsWith('same as request 9')", true)
+	p.equal("$('#rows h3').textContent", "Period 2 · 11 requests, 10 problems")
 	p.click("Problems only")
 
 	// When and how the first one ended decides what a row says of the second one, which comes
@@ -402,6 +443,7 @@ func testFacts(p *page) {
 		{"together, on the same connection", `"time":"2030-01-01T00:00:00.191Z"`, `"client":"a:1"`, "at once"},
 		{"not together", `"time":"2030-01-01T00:00:00.190Z"`, ``, "0.01 s after its end"},
 		{"too early", `"seconds":0.05` + retryAfter("1"), ``, "0.15 s after its end, not 1 s"},
+		{"too early, on the same connection", `"seconds":0.05` + retryAfter("1"), `"client":"a:1"`, "0.15 s after its end, not 1 s"},
 		{"too early by 5 ms", `"seconds":0.05` + retryAfter("1"), `"time":"2030-01-01T00:00:01.045Z"`, "0.99 s after its end, not 1 s"},
 		{"not too early, but for rounding", `"seconds":0.05` + retryAfter("1"), `"time":"2030-01-01T00:00:01.049Z"`, "0.99 s after its end"},
 		{"too early, together", `"time":"2030-01-01T00:00:00.191Z"` + retryAfter("1"), ``, "at once, or sent together, not 1 s"},
@@ -416,6 +458,12 @@ func testFacts(p *page) {
 		if got != tt.want {
 			p.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
+	}
+
+	// A wait was ended before its time only if it was shorter than all that the fault asks for.
+	for seconds, want := range map[float64]string{1.5: ", released", 2.998: ", released", 2.999: "", 3: ""} { // as it may be rounded
+		p.equal("facts.faultTextOf({headers: {}, fault: {delay: '1', 'answer-delay': '2'}, ended: 1, seconds: arguments[0]})",
+			"delay=1, answer-delay=2"+want, seconds)
 	}
 
 	// Times are those of the browser, and durations those of the service.
@@ -482,7 +530,8 @@ func testWaiting(p *page) {
 	p.see("#end", "End fault")
 	p.eval("window.before = places()")
 	p.start("POST /v1/pets", rex)
-	p.see("#sign.active h2", "1 request held. New requests are answered as usual", "#count", "1 waiting")
+	p.see("#sign.active h2", "1 request held. New requests are answered as usual", "#count", "1 waiting",
+		"#sentence", "The fault is used up: 1 request got it.")
 	p.send("GET /v1/pets?limit=1", "")
 	p.see("#count", "2 requests, 1 waiting")
 	seconds := p.eval("return shown('summary > :last-child')")
@@ -541,6 +590,7 @@ func testDetail(p *page) {
 	p.see("#list", "after is 'x'")
 	p.click("400 GET")
 	p.see("details:last-of-type", "X-Id: 7", "details:last-of-type", `"code":"invalid_parameter"`)
+	p.equal("$$('.detail button').length", 0)
 
 	// What is not seen, or turns the text around, is shown as a number.
 	p.send("POST /v1/pets?\u202e", "{\"name\":\"\u0085\u202e\u2060\",\"categoryId\":1}", "X-Name: \u202e")
@@ -691,16 +741,18 @@ func testList(p *page) {
 	p.see("[open]", "/v1/pets/96?")
 	p.eval("row.click(); list.scrollTop = list.scrollHeight")
 
-	// When a row above it grows, one that is open, has the focus, or is pressed stays.
-	for _, act := range []string{"row.click()", "row.focus()", ""} {
+	// When a row above it grows, one that is open, has the focus, is pressed, or is aimed at stays.
+	for _, act := range []string{"row.click()", "row.focus()", "mousePressed", "mouseMoved"} {
 		p.send("PUT /__admin/fault?delay=30&operation=createPet", "")
 		p.start("POST /v1/pets", "[]")
 		send(3)
 		p.see("#list", fmt.Sprintf("/v1/pets/%d?", sent), "#list .waits", "waiting")
 		pick(sent)
-		p.eval(act)
-		if act == "" {
-			p.mouse("mousePressed", 200, pick(sent).(float64)+9)
+		p.eval("window.now = Date.now; Date.now = () => now() - 9000") // so that a pointer does not rest
+		if strings.HasPrefix(act, "mouse") {
+			p.mouse(act, 200, pick(sent).(float64)+9)
+		} else {
+			p.eval(act)
 		}
 		p.equal("Boolean(window.waits = $('summary:has(.waits)')) && $('[open]:not(:has(.detail))')", nil)
 		before = p.eval("return " + top)
@@ -709,7 +761,7 @@ func testList(p *page) {
 		p.equal("waits.offsetHeight > height", true)
 		p.equal(top, before)
 		p.mouse("mouseReleased", 200, before.(float64)+9)
-		p.eval("document.activeElement.blur(); $$('[open] summary').forEach((one) => one.click()); list.scrollTop = list.scrollHeight")
+		p.eval("Date.now = now; document.activeElement.blur(); $$('[open] summary').forEach((one) => one.click()); list.scrollTop = list.scrollHeight")
 	}
 
 	// The list has the last thousand requests. While somebody reads, it also has those above,
@@ -735,7 +787,14 @@ func testList(p *page) {
 	send(1)
 	p.see("#count", "the last 1,002 requests, 1 waiting")
 	p.equal("document.activeElement === row", true)
-	p.eval("row.blur()")
+	p.eval("row.blur(); row.click()")
+	p.see("[open]", "Sent")
+	p.eval("list.scrollTop = list.scrollHeight")
+	p.equal(isAtEnd, true)
+	send(1)
+	p.see("#list", fmt.Sprintf("/v1/pets/%d?", sent))
+	p.equal("row.isConnected", true) // as it is open
+	p.eval("row.click(); list.scrollTop = list.scrollHeight")
 	send(1)
 	p.see("#count", "the last 1,001 requests, 1 waiting")
 	p.equal("rows().length", 1001)
@@ -822,6 +881,10 @@ func testFilter(p *page) {
 	p.see("#count", "67", "#below", "60 new below")
 	p.fill("filter", "?n")
 	p.see("#count", "30 of 67 requests", "#below", "30 new below")
+	p.eval("$$('summary')[0].focus()")
+	p.press(down)
+	p.equal("document.activeElement === $$('summary')[1]", true)
+	p.eval("document.activeElement.blur()")
 	p.fill("filter", "limit")
 	p.see("#count", "1 of 67 requests", "#below", "")
 	p.fill("filter", "")
@@ -840,7 +903,8 @@ func testSend(p *page) {
 			p.see("#headline", "503")
 		}
 		p.eval("window.heldPause = 2500; story.focus(); story.click(); story.click()")
-		p.see("#sign h2", "This page sent a pet, and got no answer.", "#rows", "no answer", "#start", "")
+		p.equal("shown('#sign h2')", "This page sent a pet, and got no answer."+map[bool]string{true: " Every request: 503."}[fault != ""])
+		p.see("#rows", "no answer", "#start", "")
 		p.equal("sign.className", map[bool]string{true: "active", false: ""}[fault != ""])
 		p.equal("shown(sentence).startsWith('It will send it again.')", fault == "")
 		p.equal("typeof goOn", "function")
@@ -865,6 +929,16 @@ func testSend(p *page) {
 	p.resize(1366, 768, "light")
 
 	// It is told until something else happens.
+	p.click("Add a pet")
+	p.see("#petRows", "3 Rex 3", "#sign.calm #headline", usual)
+	p.equal("Math.abs(middleOf($('#sign h2')) - middleOf(sign)) < 1", true)
+	p.anew()
+	p.start("GET /v1/pets", "", "Prefer: delay=30") // which came before
+	p.see("#count", "1 waiting")
+	p.eval("window.heldPause = 2500; story.click()")
+	p.equal("typeof goOn", "function")
+	p.eval("goOn()")
+	p.see("#sign h2", "The pet is there twice: 1 and 2.")
 	p.send("GET /v1/pets", "")
 	p.see("#sign.calm #headline", usual)
 
@@ -886,6 +960,7 @@ func testSend(p *page) {
 	p.eval("goOn()")
 	p.equal("story.ariaBusy", "false")
 	p.see("#petRows", "")
+	p.anew()
 
 	// Each press adds another pet, also after the page was loaded anew. What is lost, a
 	// browser does not repeat by itself.
@@ -996,7 +1071,9 @@ func testAnew(p *page) {
 	// After a reset, there may be more requests than before. The last pets are there, with
 	// exact ids.
 	p.send("GET /v1/pets/2", "")
-	p.see("#list", "/v1/pets/2")
+	p.click("404 GET", "Show request")
+	p.see("#notice", "is not in this list any more.")
+	p.equal("gaps()", []string{}) // as somebody has cleared it
 	p.send("POST /__admin/reset", "["+strings.Repeat(rex+",", 250)+`{"id":9223372036854775806,"name":":1234567890123456","categoryId":7}]`)
 	p.send("GET /v1/pets/3", "")
 	p.send("GET /v1/pets/4", "")
@@ -1046,6 +1123,7 @@ func testTrouble(p *page) {
 	p.equal("Math.abs(top404() - before) <= 1", true) // although the sign has more lines
 	p.resize(1366, 768, "light")
 	p.stopService()
+	p.eval("window.heldPause = 10_000") // the notice does not go by itself
 	p.click("Add a pet", "429")
 	p.equal("[addPet.ariaBusy, find('429').ariaBusy]", []string{"false", "false"}) // or the new process may get them
 	p.startService(strings.TrimPrefix(p.base, "http://"))
@@ -1059,6 +1137,8 @@ func testTrouble(p *page) {
 	// It is seen also if the new one has had as many requests.
 	p.send("GET /v1/pets/2", "")
 	p.see("#count", "3 requests")
+	p.eval("window.readings = 0")
+	p.equal("readings > 9", true) // and nothing new
 	p.eval("window.isPaused = true")
 	p.stopService()
 	p.startService(strings.TrimPrefix(p.base, "http://"))
@@ -1069,6 +1149,19 @@ func testTrouble(p *page) {
 	p.see("#count", "6 requests")
 	const again = "Petstore was started again: period 1 · "
 	p.equal("dividers()", []string{"Period 1 · 2 requests, 1 problem", again + "1 request, 1 problem", again + "3 requests, 3 problems"})
+
+	// Rows of an earlier process are removed as others are.
+	p.eval("$('[open] summary').click(); list.scrollTop = list.scrollHeight")
+	p.start("GET /v1/pets?slow", "", "Prefer: delay=30")
+	leave := p.leave
+	p.see("#count", "1 waiting")
+	for range 1001 {
+		p.send("GET /v1/pets", "")
+	}
+	p.see("#count", "the last 1,001 requests, 1 waiting")
+	leave()
+	p.see("#count", "the last 1,000 requests")
+	p.equal("$$('.waits').length", 0)
 
 	// Whatever petstore answers, the page goes on. What it cannot show, it says.
 	p.send("GET /v1/pets/2", "")
@@ -1092,12 +1185,19 @@ func testTrouble(p *page) {
 		p.see("#headline", usual, "#petRows", "1 Rex", "#buttons", "Wait 30 s")
 		p.equal("rows().at(-1)", "404|GET /v1/pets/2")
 	}
+	// It asks for the key if that is another one now.
+	p.send("PUT /__admin/fault?code=503", "")
+	p.see("#headline", "503")
+	p.eval("window.fake = arguments", "/__admin/fault", `{"code":"unauthorized","message":"this is not the API key","status":401}`, 401)
+	p.see("#keyError", "This is not the API key.", "#desk", "")
+	p.equal("document.title", "Petstore")
+
 	// Something else may answer, also at first.
-	p.open("?broken")
+	p.open("?broken#key=" + url.QueryEscape(key))
 	p.see("#headline", "is not petstore", "#sentence", "This page goes on asking.")
 	p.eval("window.isMended = true")
-	p.see("#list", "404", "#heard", usual)
-	p.equal("shown(heard)", usual) // and nothing that was there before
+	p.see("#list", "404", "#heard", "Every request: 503.")
+	p.equal("shown(heard).startsWith('Every request: 503.')", true) // and nothing that was there before
 }
 
 // The page is accessible in light and dark, and fits into any window.
@@ -1111,6 +1211,7 @@ func testLooks(p *page) {
 	p.send("GET /v1/pets/7", "", "Authorization: Bearer none", "User-Agent: "+strings.Repeat("agent ", 99))
 	p.send(long, rex, "X-Long: "+long, "Prefer: code=lost")
 	p.send(long, rex, "Prefer: code=409, error-code="+strings.Repeat("long", 25))
+	p.send("GET /v1/pets/99", "", "Prefer: code=truncate")
 	p.start("POST /v1/pets", rex, "Prefer: code=stall, delay=30")
 	p.see("#list", "waiting", "#list", "adds pet 103", "#headline", "429", "#petRows", "RRR")
 	p.equal("[...document.querySelectorAll('[role=status]')].map((one) => one.id + one.checkVisibility()).join(' ')", "heardtrue")
@@ -1125,6 +1226,7 @@ func testLooks(p *page) {
 		p.equal(cut, []string{})
 		p.equal("[$('#sign > div')].every(({scrollHeight, clientHeight}) => scrollHeight <= clientHeight)", true) // what has no room is beside it
 		p.equal("list.getBoundingClientRect().top < 640 * 0.4", true)                                             // of a small phone
+		p.equal("$$('summary').every((one) => one.getBoundingClientRect().right - one.lastChild.getBoundingClientRect().right > 9)", true)
 		p.eval("$$('summary')[2].click()")
 		p.see(".detail", "Answer")
 		p.equal(cut, []string{})
@@ -1155,8 +1257,12 @@ func testLooks(p *page) {
 		p.eval("$$('summary').at(-2).focus()")
 		p.press(tab)
 		p.equal("document.activeElement === $$('summary').at(-1) && isWhole(document.activeElement)", true)
+		p.equal("list.clientHeight > innerHeight * 0.4", true)
 	}
 	p.eval("document.activeElement.blur()")
+	p.click("Make it fail") // the controls are over what is below, as the window is low
+	p.equal("[controls.offsetWidth, Math.round(controls.getBoundingClientRect().bottom)]", []int{853, 480})
+	p.click("Close")
 
 	// The controls come first. At 400 % zoom, there is room for a whole row.
 	p.equal("Boolean(controls.compareDocumentPosition(list) & Node.DOCUMENT_POSITION_FOLLOWING)", true)
