@@ -747,13 +747,14 @@ func testList(p *page) {
 		p.start("POST /v1/pets", "[]")
 		send(3)
 		p.see("#list", fmt.Sprintf("/v1/pets/%d?", sent), "#list .waits", "waiting")
+		p.equal(isAtEnd, true)
 		pick(sent)
-		p.eval("window.now = Date.now; Date.now = () => now() - 9000") // so that a pointer does not rest
 		if strings.HasPrefix(act, "mouse") {
 			p.mouse(act, float64(200+i), pick(sent).(float64)+9) // it moves
 		} else {
 			p.eval(act)
 		}
+		p.eval("window.now = Date.now; Date.now = () => now() - 9000") // so that the pointer does not rest
 		p.equal("Boolean(window.waits = $('summary:has(.waits)')) && $('[open]:not(:has(.detail))')", nil)
 		before = p.eval("return " + top)
 		p.eval("window.height = waits.offsetHeight")
