@@ -758,12 +758,13 @@ function drawChoices({ components: { schemas: { FaultCode, FaultOperation } } })
 page.another.addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = page.field.value.trim();
-  const query = new URLSearchParams(text.includes("=") ? text : page.scope.value);
-  if (!text.includes("=")) {
+  const isCode = !text.includes("=");
+  const query = new URLSearchParams(isCode ? page.scope.value : text);
+  if (isCode) {
     query.set("code", text);
   }
-  if (/^[^=]*,/.test(text)) {
-    query.delete("times"); // as a list of codes is for as many requests as it has
+  if (isCode && text.includes(",")) {
+    query.delete("times"); // as a list has one request for each code
   }
   const refuse = ({ message }) => page.field.setCustomValidity(message);
   await press(event.submitter, () => changeFault("PUT", query).catch(refuse));

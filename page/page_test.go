@@ -370,16 +370,15 @@ func testFacts(p *page) {
 	p.equal("$$('.verdict.bad').length", 5) // the others add nothing that is there
 	p.equal("$$('.what > .bad').map(shown).includes('adds pet 1')", true)
 
-	// A standing fault is told as it was set. A wait that was ended before its time, too.
-	for query, want := range map[string]string{
-		"code=400": "400|GET /v1/pets?a|code=400", "code=hangup&delay=0.1": "no answer|GET /v1/pets?b|hangup, delay=0.1",
-		"delay=0.1": "200|GET /v1/pets?c|delay=0.1",
+	// A row shows the standing fault as it was set, and says that a wait was released.
+	for _, tt := range []struct{ query, request, outcome, fault string }{
+		{"code=400", "GET /v1/pets?a", "400", "code=400"},
+		{"code=hangup&delay=0.1", "GET /v1/pets?b", "no answer", "hangup, delay=0.1"},
+		{"delay=0.1", "GET /v1/pets?c", "200", "delay=0.1"},
 	} {
-		p.send("PUT /__admin/fault?"+query, "")
-		_, target, _ := strings.Cut(want, "GET ")
-		target, _, _ = strings.Cut(target, "|")
-		p.send("GET "+target, "", "Prefer: wait=1") // which asks for nothing
-		p.equal("rows().at(-1)", want)
+		p.send("PUT /__admin/fault?"+tt.query, "")
+		p.send(tt.request, "", "Prefer: wait=1") // which asks for nothing
+		p.equal("rows().at(-1)", tt.outcome+"|"+tt.request+"|"+tt.fault)
 	}
 	p.send("PUT /__admin/fault?delay=30", "")
 	p.start("GET /v1/pets?d", "")
@@ -947,7 +946,7 @@ func testSend(p *page) {
 	}
 	p.resize(1366, 768, "light")
 
-	// It is told until something else happens.
+	// The sign shows the end of the story until somebody presses something, or a client sends.
 	p.click("Add a pet")
 	p.see("#petRows", "3 Rex 3", "#sign.calm #headline", usual)
 	p.equal("Math.abs(middleOf($('#sign h2')) - middleOf(sign)) < 1", true)
