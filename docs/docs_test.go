@@ -68,7 +68,8 @@ func TestReadme(t *testing.T) {
 }
 
 // The examples, run as README.md says, pass in a folder that has nothing but a
-// petstore, and leave none behind. Without a petstore, they say what to do.
+// petstore, and leave none behind. They also pass with that of PETSTORE_URL, and
+// without a petstore, they say what to do.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	commands := find(readFile(t, "../README.md"), "\\(examples/[^|\n]*\\| `([^`]*)`")
@@ -93,11 +94,16 @@ func TestExamples(t *testing.T) {
 			if code == 0 || !strings.Contains(output, "build petstore first, or change ") {
 				t.Errorf("got the exit code %d, want one that says what is missing:\n%s", code, output)
 			}
-			os.Symlink(petstore, filepath.Join(dir, "petstore"))
-			code, output = run(t, dir, "", args...)
-			if code != 0 || !fiveTests.MatchString(output) {
-				t.Errorf("got the exit code %d, want 0 after five tests:\n%s", code, output)
+			passes := func(args ...string) {
+				t.Helper()
+				code, output := run(t, dir, "", args...)
+				if code != 0 || !fiveTests.MatchString(output) {
+					t.Errorf("got the exit code %d, want 0 after five tests:\n%s", code, output)
+				}
 			}
+			passes(append([]string{"env", "PETSTORE_URL=" + start(t) + "/v1", "PETSTORE_API_KEY=" + key}, args...)...)
+			os.Symlink(petstore, filepath.Join(dir, "petstore"))
+			passes(args...)
 		})
 	}
 }
@@ -618,8 +624,8 @@ func run(t *testing.T, dir, stdin string, args ...string) (code int, output stri
 	return cmd.ProcessState.ExitCode(), string(text)
 }
 
-// changesOutput matches the variables of an environment that change what tests print.
-var changesOutput = regexp.MustCompile(`^(FORCE_COLOR|PY_COLORS|PYTEST_ADDOPTS|NODE_OPTIONS)=`)
+// changesOutput matches the variables of an environment that change what tests do or print.
+var changesOutput = regexp.MustCompile(`^(FORCE_COLOR|PY_COLORS|PYTEST_ADDOPTS|NODE_OPTIONS|PETSTORE_URL)=`)
 
 // need skips the test unless these programs are there and, with arguments, run: one that
 // is on the PATH may be too old, or stand for another that is not installed.

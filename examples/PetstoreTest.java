@@ -15,10 +15,12 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.LongStream;
 
@@ -143,19 +145,21 @@ class PetstoreTest {
             var want = REPEATS_LOST_POST ? 4 : 2;
             // The machine may be busy, so nearly three more seconds are allowed.
             if (seconds >= want + 3) {
-                throw new AssertionError("createPet took " + seconds + " s, want " + want + " s; " + ASSUMED);
+                throw petstore.failure("createPet took " + seconds + " s, want " + want + " s", error);
             }
         }
     }
 
-    // The first answer is late. The client gives up, although its pet has been added.
+    // The first answer is late. The client gives up, although its pet has been added. The journal
+    // says whether it sent the request again.
     void lateAnswer() throws Exception {
         try (var petstore = Petstore.start()) {
             var client = petstore.client(0, "answer-delay=10&times=1", 2, 2);
             var error = errorOf(() -> client.createPet("Rex"));
-            petstore.expect(error, REPEATS_LOST_POST
-                ? "success, stored pets: 2, statuses: [0, 201]"
-                : "error, stored pets: 1, statuses: [0]");
+            var repeated = petstore.requests().stream().anyMatch(request -> request.group(1) != null);
+            if (repeated != REPEATS_LOST_POST || (error == null) != REPEATS_LOST_POST) {
+                throw petstore.failure("repeated: " + repeated, error);
+            }
         }
     }
 
@@ -165,9 +169,10 @@ class PetstoreTest {
         try (var petstore = Petstore.start()) {
             var client = petstore.client(0, "code=503&times=2&retry-after=2", 2, 5);
             var error = errorOf(() -> client.createPet("Rex"));
-            var times = petstore.expect(error, "error, stored pets: 0, statuses: [503, 503]");
+            petstore.expect(error, "error, stored pets: 0, statuses: [503, 503]");
+            var times = petstore.requests().stream().map(request -> Instant.parse(request.group(2))).toList();
             var gap = Duration.between(times.get(0), times.get(1)).toMillis();
-            if (gap < 1900) throw new AssertionError("the second request came after " + gap + " ms, want 2000");
+            if (gap < 1900) throw petstore.failure("the second request came after " + gap + " ms, want 2000", error);
         }
     }
 
@@ -180,7 +185,7 @@ class PetstoreTest {
             var error = errorOf(() -> client.listPets().forEach(pet -> ids.add(pet.id())));
             petstore.expect(error, "success, stored pets: 45, statuses: [200, 200, 200, 200, 0, 200]");
             if (!ids.equals(LongStream.rangeClosed(1, 45).boxed().toList())) {
-                throw new AssertionError("listPets returned the ids " + ids + ", want 1 to 45");
+                throw petstore.failure("listPets returned the ids " + ids + ", want 1 to 45", error);
             }
         }
     }
@@ -207,8 +212,6 @@ class PetstoreTest {
         }
     }
 
-    static final String ASSUMED = "REPEATS_LOST_POST is " + REPEATS_LOST_POST;
-
     interface Action {
         void run() throws Exception;
     }
@@ -223,17 +226,21 @@ class PetstoreTest {
         }
     }
 
-    /** A petstore for one test, with the base URL of its API, such as http://127.0.0.1:54321/v1. */
+    /** A petstore, with the base URL of its API, such as http://127.0.0.1:54321/v1. */
     record Petstore(Process process, String base) implements AutoCloseable {
         /** The path of the binary. Windows finds petstore.exe by itself. */
         static final String PATH = "./petstore";
 
-        /** The key of this run, so that no other petstore can answer. */
-        static final String KEY = UUID.randomUUID().toString();
+        /** The key of the petstore of PETSTORE_URL, or one of this run, which any other refuses. */
+        static final String KEY = Objects.requireNonNullElseGet(
+            System.getenv("PETSTORE_API_KEY"), () -> UUID.randomUUID().toString());
 
         static final HttpClient HTTP = HttpClient.newHttpClient();
 
+        /** Returns the petstore of PETSTORE_URL or, if that is not set, one for this test. */
         static Petstore start() throws IOException {
+            var base = System.getenv("PETSTORE_URL");
+            if (base != null) return new Petstore(null, base);
             var builder = new ProcessBuilder(PATH, "-addr", "127.0.0.1:0", "-stdin");
             builder.environment().put("PETSTORE_API_KEY", KEY);
             builder.redirectError(ProcessBuilder.Redirect.INHERIT); // which says why it cannot start
@@ -243,7 +250,7 @@ class PetstoreTest {
             } catch (IOException e) {
                 throw new AssertionError(e.getMessage() + ": build petstore first, or change Petstore.PATH", e);
             }
-            var base = process.inputReader().readLine();
+            base = process.inputReader().readLine();
             if (base == null) throw new AssertionError("petstore did not start; standard error may say why");
             return new Petstore(process, base);
         }
@@ -251,7 +258,7 @@ class PetstoreTest {
         /** Stops petstore by closing its standard input, as happens when this process is killed. */
         @Override
         public void close() throws IOException {
-            process.getOutputStream().close();
+            if (process != null) process.getOutputStream().close();
         }
 
         /**
@@ -259,6 +266,7 @@ class PetstoreTest {
          * themselves if its connection has carried another. Then it sets the pets and the fault.
          */
         Client client(int pets, String fault, int tries, int seconds) throws Exception {
+            send("POST", "/__admin/reset", "[]");
             var client = newClient(base, KEY, tries, Duration.ofSeconds(seconds));
             if (client.createPet("Ida").id() != 1) {
                 throw new AssertionError("createPet did not return the id 1");
@@ -270,29 +278,35 @@ class PetstoreTest {
         }
 
         // Of a request, which has a line in the journal. Within strings, quotes have a backslash.
-        static final Pattern REQUEST = Pattern.compile("\"time\":\"(.*?)\".*?\"method\":\"(.*?)\".*?"
+        // The groups: repeats, time, method, url, body, fault, status.
+        static final Pattern REQUEST = Pattern.compile("\"arrived\":\\d+,(\"repeats\":\\d+,)?"
+            + ".*?\"time\":\"(.*?)\".*?\"method\":\"(.*?)\".*?"
             + "\"url\":\"(.*?)\".*?\"body\":\"(.*?)\",\"(?:fault\":(\\{.*?}),\")?status\":(\\d+)");
 
         /**
          * Compares what the client reported, how many pets petstore has, and the statuses of the
-         * requests, where 0 is no answer. It returns the times of the requests.
+         * requests, where 0 is no answer.
          */
-        List<Instant> expect(Exception error, String want) throws Exception {
-            // This waits until no request waits: one that was given up ends a moment later.
-            var journal = send("GET", "/__admin/requests?waiting=0", "");
-            var requests = REQUEST.matcher(journal).results().toList();
-            var statuses = requests.stream().map(request -> request.group(6)).toList();
+        void expect(Exception error, String want) throws Exception {
+            var statuses = requests().stream().map(request -> request.group(7)).toList();
             var pets = send("GET", "/__admin/pets?limit=100", "").split("\"id\":").length - 1;
             var got = (error == null ? "success" : "error") + ", stored pets: " + pets + ", statuses: " + statuses;
-            if (!got.equals(want)) {
-                var message = "got " + got + "; want " + want + "; " + ASSUMED + "\nthe error: " + error;
-                for (var request : requests) {
-                    message += "\n" + request.group(2) + " " + request.group(3) + " " + request.group(4)
-                        + ": " + request.group(6) + " fault: " + request.group(5);
-                }
-                throw new AssertionError(message, error);
+            if (!got.equals(want)) throw failure("got " + got + "; want " + want, error);
+        }
+
+        /** Returns the requests of the client, once those that it gave up have ended. */
+        List<MatchResult> requests() throws Exception {
+            return REQUEST.matcher(send("GET", "/__admin/requests?waiting=0", "")).results().toList();
+        }
+
+        /** Returns an error that shows what the client reported, and what it has sent. */
+        AssertionError failure(String message, Exception error) throws Exception {
+            message += "; REPEATS_LOST_POST is " + REPEATS_LOST_POST + "\nthe error: " + error;
+            for (var request : requests()) {
+                message += "\n" + request.group(3) + " " + request.group(4) + " " + request.group(5)
+                    + ": " + request.group(7) + " fault: " + request.group(6);
             }
-            return requests.stream().map(request -> Instant.parse(request.group(1))).toList();
+            return new AssertionError(message, error);
         }
 
         /** Sends a request to /__admin. */

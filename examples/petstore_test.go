@@ -11,6 +11,7 @@ package petstore_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -151,19 +153,18 @@ func TestStalledAnswer(t *testing.T) {
 	took := time.Since(begin).Seconds()
 	p.check(err, want)
 	if took > seconds+5 {
-		t.Errorf("createPet took %.1f s, want about %v s; repeatsLostPost is %v",
-			took, seconds, repeatsLostPost)
+		p.fail(err, "createPet took %.1f s, want about %v s", took, seconds)
 	}
 }
 
-// The first request adds its pet, but its answer comes after the timeout.
+// The first request adds its pet, but its answer comes after the timeout. The journal says
+// whether the client sent the request again.
 func TestLateAnswer(t *testing.T) {
 	p, c := start(t, 0, "answer-delay=10&times=1", 2, 2*time.Second)
 	_, err := c.createPet("Rex")
-	if repeatsLostPost {
-		p.check(err, "success, stored pets: 2, statuses: [0 201]")
-	} else {
-		p.check(err, "error, stored pets: 1, statuses: [0]")
+	repeated := slices.ContainsFunc(p.requests(), func(r request) bool { return r.Repeats > 0 })
+	if repeated != repeatsLostPost || (err == nil) != repeatsLostPost {
+		p.fail(err, "repeated: %v", repeated)
 	}
 }
 
@@ -172,10 +173,11 @@ func TestLateAnswer(t *testing.T) {
 func TestObeysRetryAfter(t *testing.T) {
 	p, c := start(t, 0, "code=503&times=2&retry-after=2", 2, 5*time.Second)
 	_, err := c.createPet("Rex")
-	requests := p.check(err, "error, stored pets: 0, statuses: [503 503]")
+	p.check(err, "error, stored pets: 0, statuses: [503 503]")
+	requests := p.requests()
 	gap := requests[1].Time.Sub(requests[0].Time).Seconds()
 	if gap < 1.9 {
-		t.Errorf("the second request came %.1f s after the first, want 2 s", gap)
+		p.fail(err, "the second request came %.1f s after the first, want 2 s", gap)
 	}
 }
 
@@ -191,32 +193,50 @@ func TestListsAllPages(t *testing.T) {
 		ids[pet.ID] = true
 	}
 	if len(pets) != 45 || len(ids) != 45 {
-		t.Errorf("listPets returned %d pets with %d different IDs, want 45", len(pets), len(ids))
+		p.fail(err, "listPets returned %d pets with %d different IDs, want 45", len(pets), len(ids))
 	}
 }
 
-// key is the key of this run, which any other petstore refuses.
-var key = fmt.Sprint("test-", os.Getpid())
+// key is the key of the petstore of PETSTORE_URL, or one of this run, which any other refuses.
+var key = cmp.Or(os.Getenv("PETSTORE_API_KEY"), fmt.Sprint("test-", os.Getpid()))
 
 // A proxy of the environment could not reach petstore. Some clients read only one of these.
 func init() {
 	for _, name := range []string{"no_proxy", "NO_PROXY"} {
-		os.Setenv(name, "127.0.0.1,"+os.Getenv(name))
+		os.Setenv(name, "127.0.0.1,localhost,"+os.Getenv(name))
 	}
 }
 
-// petstore is a petstore process that runs until its test ends.
+// petstore is the petstore of a test.
 type petstore struct {
 	t    *testing.T
 	base string // the base URL of the API, such as http://127.0.0.1:54321/v1
 }
 
-// start starts a petstore for a test that runs in parallel with the others, and makes a client.
-// The client adds a pet first, because some HTTP libraries repeat a request by themselves only
-// if its connection has been used before. Then start replaces the pets, and sets the fault.
+// start returns the petstore of PETSTORE_URL or, if that is not set, one for this test, and a
+// client. The client adds a pet first, because some HTTP libraries repeat a request by themselves
+// only if its connection has been used before. Then start replaces the pets, and sets the fault.
 func start(t *testing.T, pets int, fault string, tries int, timeout time.Duration) (petstore, *client) {
 	t.Helper()
-	t.Parallel()
+	p := petstore{t, os.Getenv("PETSTORE_URL")}
+	if p.base == "" {
+		t.Parallel()
+		p.base = startProcess(t)
+	}
+	p.send("POST", "/__admin/reset", "[]", nil)
+	c := newClient(p.base, key, tries, timeout)
+	if ida, err := c.createPet("Ida"); err != nil || ida.ID != 1 {
+		t.Fatalf("without a fault, createPet returned the ID %d and the error %v", ida.ID, err)
+	}
+	seed := strings.Repeat(`{"name":"Rex","categoryId":7},`, pets)
+	p.send("POST", "/__admin/reset", "["+strings.TrimSuffix(seed, ",")+"]", nil)
+	p.send("PUT", "/__admin/fault?"+fault, "", nil)
+	return p, c
+}
+
+// startProcess starts a petstore that runs until the test ends, and returns its base URL.
+func startProcess(t *testing.T) string {
+	t.Helper()
 	cmd := exec.Command("./petstore", "-addr", "127.0.0.1:0", "-stdin")
 	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+key)
 	cmd.Stderr = os.Stderr
@@ -230,19 +250,12 @@ func start(t *testing.T, pets int, fault string, tries int, timeout time.Duratio
 		stdin.Close()
 		cmd.Wait()
 	})
-	p := petstore{t: t}
-	fmt.Fscanln(stdout, &p.base)
-	if p.base == "" {
+	var base string
+	fmt.Fscanln(stdout, &base)
+	if base == "" {
 		t.Fatal("petstore did not start; its standard error says why")
 	}
-	c := newClient(p.base, key, tries, timeout)
-	if ida, err := c.createPet("Ida"); err != nil || ida.ID != 1 {
-		t.Fatalf("without a fault, createPet returned the ID %d and the error %v", ida.ID, err)
-	}
-	seed := strings.Repeat(`{"name":"Rex","categoryId":7},`, pets)
-	p.send("POST", "/__admin/reset", "["+strings.TrimSuffix(seed, ",")+"]", nil)
-	p.send("PUT", "/__admin/fault?"+fault, "", nil)
-	return p, c
+	return base
 }
 
 // request is a request in the journal.
@@ -250,17 +263,14 @@ type request struct {
 	Time              time.Time
 	Method, URL, Body string
 	Status            int // 0 for no answer
+	Repeats           int // 0 unless the request repeats an equal one that had failed
 	Fault             json.RawMessage
 }
 
 // check compares whether the client reported an error, how many pets petstore has, and the
 // statuses of the client's requests with what the test wants. It ends the test if they differ.
-// It returns the requests.
-func (p petstore) check(err error, want string) []request {
+func (p petstore) check(err error, want string) {
 	p.t.Helper()
-	// With waiting=0, petstore answers once the requests that were given up have ended.
-	var journal struct{ Requests []request }
-	p.send("GET", "/__admin/requests?waiting=0", "", &journal)
 	var pets []any
 	p.send("GET", "/__admin/pets?limit=100", "", &pets)
 	outcome := "success"
@@ -268,17 +278,32 @@ func (p petstore) check(err error, want string) []request {
 		outcome = "error"
 	}
 	var statuses []int
-	var lines strings.Builder
-	for _, r := range journal.Requests {
+	for _, r := range p.requests() {
 		statuses = append(statuses, r.Status)
-		fmt.Fprintf(&lines, "\n%s %s %s: %d %s", r.Method, r.URL, r.Body, r.Status, r.Fault)
 	}
 	got := fmt.Sprintf("%s, stored pets: %d, statuses: %v", outcome, len(pets), statuses)
 	if got != want {
-		p.t.Fatalf("got %s; want %s; repeatsLostPost is %v\nthe error of the client: %v%s",
-			got, want, repeatsLostPost, err, &lines)
+		p.fail(err, "got %s; want %s", got, want)
 	}
+}
+
+// requests returns the requests of the client, once those that it gave up have ended.
+func (p petstore) requests() []request {
+	p.t.Helper()
+	var journal struct{ Requests []request }
+	p.send("GET", "/__admin/requests?waiting=0", "", &journal)
 	return journal.Requests
+}
+
+// fail ends the test, and shows the error that the client reported, and what it sent.
+func (p petstore) fail(err error, format string, args ...any) {
+	p.t.Helper()
+	message := fmt.Sprintf(format, args...)
+	message += fmt.Sprintf("; repeatsLostPost is %v\nthe error of the client: %v", repeatsLostPost, err)
+	for _, r := range p.requests() {
+		message += fmt.Sprintf("\n%s %s %s: %d %s", r.Method, r.URL, r.Body, r.Status, r.Fault)
+	}
+	p.t.Fatal(message)
 }
 
 // send sends a request to /__admin. It stores the answer in result, unless that is nil.
