@@ -3516,8 +3516,9 @@ func TestFindings(t *testing.T) {
 		equal(t, "the first finding", broken[0].finding, want)
 	}
 
-	// Each rule has a row above, and one in the reference, which -update writes.
-	table := ""
+	// Each rule has a row above, and its place in the table of the reference, which -update writes.
+	var waysOut []string
+	findings := map[string][]string{} // by way out
 	for _, rule := range compare(r, r).rules() {
 		equal(t, "whether there is a row for "+rule.format, tested[rule.format], true)
 		finding := strings.ReplaceAll(rule.format, "%s", "…")
@@ -3526,7 +3527,14 @@ func TestFindings(t *testing.T) {
 				finding = strings.Replace(finding, verb, letter, 1)
 			}
 		}
-		table += fmt.Sprintf("| *%s* | %s |\n", finding, rule.wayOut)
+		if findings[rule.wayOut] == nil {
+			waysOut = append(waysOut, rule.wayOut)
+		}
+		findings[rule.wayOut] = append(findings[rule.wayOut], "*"+finding+"*")
+	}
+	table := ""
+	for _, wayOut := range waysOut {
+		table += fmt.Sprintf("| %s | %s |\n", strings.Join(findings[wayOut], "; "), wayOut)
 	}
 	written := regexp.MustCompile(`(<!-- written: findings -->\n\n\|.*\n\|.*\n)(?s:.*?)(\n<!-- end -->)`)
 	want := written.ReplaceAllString(readReference(), "${1}"+table+"${2}")

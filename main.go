@@ -234,9 +234,10 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	flags.BoolVar(&opts.log, "log", false, "log the recorded requests, those under /__admin except GET,\n"+
 		"HEAD and OPTIONS and, without -check, the address of the page")
 	flags.BoolVar(&opts.version, "version", false, "print the versions of the API and of this build, and exit")
-	flags.BoolVar(&opts.check, "check", false, "run a client without a fault and then with each fault, and print what it\n"+
-		"does wrong; the client finds the base URL in PETSTORE_URL and the key\n"+
-		"in PETSTORE_API_KEY, and must exit with 0 only if it has succeeded")
+	flags.BoolVar(&opts.check, "check", false, "run a client without a fault and then with each fault, and print the\n"+
+		"mistakes that it makes only then; the client finds the base URL in\n"+
+		"PETSTORE_URL and the key in PETSTORE_API_KEY, and must exit with 0 only\n"+
+		"if it has succeeded")
 	flags.Func("accept", "with -check, do not count what is found with these `faults`, such as lost,stall", opts.accept.parse)
 	flags.Func("only", "with -check, run the client with these `faults` only, and show what it prints;\n"+
 		"the faults are "+strings.Join(checkedNames(), ","), opts.only.parse)
