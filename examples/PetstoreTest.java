@@ -158,7 +158,7 @@ class PetstoreTest {
             var error = errorOf(() -> client.createPet("Rex"));
             var repeated = petstore.requests().stream().anyMatch(request -> request.group(1) != null);
             if (repeated != REPEATS_LOST_POST || (error == null) != REPEATS_LOST_POST) {
-                throw petstore.failure("repeated: " + repeated, error);
+                throw petstore.failure("repeated: " + repeated + "; want a repetition, or else an error", error);
             }
         }
     }
@@ -240,7 +240,7 @@ class PetstoreTest {
         /** Returns the petstore of PETSTORE_URL or, if that is not set, one for this test. */
         static Petstore start() throws IOException {
             var base = System.getenv("PETSTORE_URL");
-            if (base != null) return new Petstore(null, base);
+            if (base != null && !base.isEmpty()) return new Petstore(null, base);
             var builder = new ProcessBuilder(PATH, "-addr", "127.0.0.1:0", "-stdin");
             builder.environment().put("PETSTORE_API_KEY", KEY);
             builder.redirectError(ProcessBuilder.Redirect.INHERIT); // which says why it cannot start

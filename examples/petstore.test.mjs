@@ -128,7 +128,7 @@ describe("the client", { concurrency: !BASE, concurrent: !BASE }, () => {
     const result = await outcome(client.createPet("Rex"));
     const repeated = (await petstore.requests()).some(({ repeats }) => repeats);
     if (repeated !== REPEATS_LOST_POST || result.succeeded !== REPEATS_LOST_POST) {
-      await petstore.fail(`repeated: ${repeated}`, result);
+      await petstore.fail(`repeated: ${repeated}; want a repetition, or else an error`, result);
     }
   });
 
@@ -224,8 +224,8 @@ class Petstore {
   // check compares whether a call has succeeded, how many pets petstore has, and the statuses of
   // the requests, where 0 is no answer.
   async check(result, want) {
-    const pets = await this.send("GET", "/__admin/pets?limit=100");
     const statuses = (await this.requests()).map(({ status }) => status).join(" ");
+    const pets = await this.send("GET", "/__admin/pets?limit=100");
     const word = result.succeeded ? "success" : "error";
     const got = `${word}, stored pets: ${pets.length}, statuses: [${statuses}]`;
     if (got !== want) await this.fail(`got ${got}; want ${want}`, result);
@@ -238,7 +238,7 @@ class Petstore {
 
   // fail throws an error that shows what the client reported, and what it sent.
   async fail(message, { error }) {
-    message += `; REPEATS_LOST_POST is ${REPEATS_LOST_POST}\nthe error: ${error ?? "none"}`;
+    message += `; REPEATS_LOST_POST is ${REPEATS_LOST_POST}\nthe error: ${error ?? "none"}`.trimEnd();
     for (const { method, url, body, status, fault } of await this.requests()) {
       message += `\n${method} ${url} ${body}: ${status} ${JSON.stringify(fault) ?? ""}`;
     }

@@ -164,7 +164,7 @@ func TestLateAnswer(t *testing.T) {
 	_, err := c.createPet("Rex")
 	repeated := slices.ContainsFunc(p.requests(), func(r request) bool { return r.Repeats > 0 })
 	if repeated != repeatsLostPost || (err == nil) != repeatsLostPost {
-		p.fail(err, "repeated: %v", repeated)
+		p.fail(err, "repeated: %v; want a repetition, or else an error", repeated)
 	}
 }
 
@@ -244,7 +244,7 @@ func startProcess(t *testing.T) string {
 	stdin, err1 := cmd.StdinPipe()
 	stdout, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
-		t.Fatalf("%v: build petstore first, or change its path in start", err)
+		t.Fatalf("%v: build petstore first, or change its path in startProcess", err)
 	}
 	t.Cleanup(func() {
 		stdin.Close()
@@ -271,15 +271,15 @@ type request struct {
 // statuses of the client's requests with what the test wants. It ends the test if they differ.
 func (p petstore) check(err error, want string) {
 	p.t.Helper()
+	var statuses []int
+	for _, r := range p.requests() {
+		statuses = append(statuses, r.Status)
+	}
 	var pets []any
 	p.send("GET", "/__admin/pets?limit=100", "", &pets)
 	outcome := "success"
 	if err != nil {
 		outcome = "error"
-	}
-	var statuses []int
-	for _, r := range p.requests() {
-		statuses = append(statuses, r.Status)
 	}
 	got := fmt.Sprintf("%s, stored pets: %d, statuses: %v", outcome, len(pets), statuses)
 	if got != want {

@@ -135,7 +135,7 @@ def test_late_answer(petstore):
     _, error = outcome(client.create_pet, "Rex")
     repeated = any(request.get("repeats") for request in petstore.requests())
     if repeated != REPEATS_LOST_POST or (error is None) != REPEATS_LOST_POST:
-        petstore.fail(f"repeated: {repeated}", error)
+        petstore.fail(f"repeated: {repeated}; want a repetition, or else an error", error)
 
 
 def test_obeys_retry_after(petstore):
@@ -231,8 +231,8 @@ class Petstore:
         A status of 0 is no answer.
         """
         __tracebackhide__ = True
-        pets = self.send("GET", "/__admin/pets?limit=100")
         statuses = [request["status"] for request in self.requests()]
+        pets = self.send("GET", "/__admin/pets?limit=100")
         result = "success" if error is None else "error"
         got = f"{result}, stored pets: {len(pets)}, statuses: {statuses}"
         if got != want:
