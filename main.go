@@ -832,9 +832,10 @@ const (
 	lookFirst = "Repeat a POST only if it was not performed, as after a refused connection or a 429. " +
 		"Else look first whether the pet is there."
 	readWhole  = "Read each answer: fail if its status is an error, or a part of its body is missing."
-	limitTime  = "Set a time limit for the whole answer."
+	limitTime  = "Set a time limit for the whole answer, below 25 seconds."
 	stayWithIt = "Do not repeat what is answered with a 400 or a 401: the answer stays the same."
-	waitLonger = "Wait before each repetition: for as long as Retry-After asks or, without one, twice as long each time."
+	waitLonger = "Wait before each repetition: for as long as Retry-After asks, in seconds or by a date, or, " +
+		"without one, twice as long each time."
 )
 
 // brokenRules returns the rules that the client has broken.
