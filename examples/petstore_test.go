@@ -226,7 +226,7 @@ func start(t *testing.T, pets int, fault string, tries int, timeout time.Duratio
 	p.send("POST", "/__admin/reset", "[]", nil)
 	c := newClient(p.base, key, tries, timeout)
 	if ida, err := c.createPet("Ida"); err != nil || ida.ID != 1 {
-		t.Fatalf("without a fault, createPet returned the ID %d and the error %v", ida.ID, err)
+		p.fail(err, "without a fault, createPet returned the ID %d, want 1", ida.ID)
 	}
 	seed := strings.Repeat(`{"name":"Rex","categoryId":7},`, pets)
 	p.send("POST", "/__admin/reset", "["+strings.TrimSuffix(seed, ",")+"]", nil)

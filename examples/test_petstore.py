@@ -220,7 +220,9 @@ class Petstore:
         """
         self.send("POST", "/__admin/reset", [])
         client = new_client(self.base, KEY, tries, timeout)
-        assert client.create_pet("Ida")["id"] == 1
+        ida, error = outcome(client.create_pet, "Ida")
+        if error or ida["id"] != 1:
+            self.fail(f"without a fault, create_pet returned {ida}, want the id 1", error)
         self.send("POST", "/__admin/reset", [{"name": "Rex", "categoryId": 7}] * pets)
         self.send("PUT", "/__admin/fault?" + fault)
         return client
