@@ -832,7 +832,6 @@ const (
 	lookFirst = "Repeat a POST only if it was not performed, as after a refused connection or a 429. " +
 		"Else look first whether the pet is there."
 	readWhole  = "Read each answer: fail if its status is an error, or a part of its body is missing."
-	limitTime  = "Set a time limit for the whole answer, below 25 seconds."
 	stayWithIt = "Do not repeat what is answered with a 400 or a 401: the answer stays the same."
 	waitLonger = "Wait before each repetition: for as long as Retry-After asks, in seconds or by a date, or, " +
 		"without one, twice as long each time."
@@ -854,6 +853,7 @@ func (c comparison) rules() (rules []rule) {
 	repeated := len(c.repetitions)
 
 	// How long the client runs, and how it ends.
+	limitTime := fmt.Sprintf("Set a time limit for the whole answer, below %.0f seconds.", maxWait.Seconds())
 	limit := fmt.Sprintf("%.0f s", r.took.Seconds())
 	if r.isFlood {
 		limit = fmt.Sprintf("%d requests", maxRequests)
