@@ -3065,7 +3065,7 @@ func TestCheck(t *testing.T) {
 			equal(t, "what follows the ways out", wayOut.ReplaceAllString(rest, ""), tt.rest)
 			wantCode, wantStderr := 0, ""
 			if !strings.Contains(tt.rest, "0 findings") {
-				wantCode, wantStderr = 1, "petstore: the client does something wrong; -accept leaves out what is intended\n"
+				wantCode, wantStderr = 1, "petstore: the client does something wrong; -accept names what is intended\n"
 			}
 			equal(t, "whether there are ways out", wayOut.MatchString(rest), wantCode == 1)
 			equal(t, "the exit code", code, wantCode)

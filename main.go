@@ -85,7 +85,7 @@ func run(ctx context.Context, onStop func(longest time.Duration, exitCode int), 
 			return fail(2, err) // as 1 says that the client does something wrong
 		}
 		if findings > 0 {
-			return fail(1, errors.New("the client does something wrong; -accept leaves out what is intended"))
+			return fail(1, errors.New("the client does something wrong; -accept names what is intended"))
 		}
 	default:
 		if err := serve(ctx, onStop, opts, getenv, stdin, stdout, stderr); err != nil {
