@@ -829,7 +829,7 @@ type rule struct {
 
 // The ways out that several rules have.
 const (
-	lookFirst = "Repeat a POST only if it was not performed, as after a refused connection or a 429. " +
+	lookFirst = "Repeat a POST only if it was not performed, as after a refused connection, a 429 or a 503. " +
 		"Else look first whether the pet is there."
 	readWhole  = "Read each answer: fail if its status is an error, or a part of its body is missing."
 	stayWithIt = "Do not repeat what is answered with a 400 or a 401: the answer stays the same."
