@@ -1,7 +1,6 @@
 package main
 
-// This file holds access: the API key, and what web pages of other origins may
-// do (CORS).
+// This file holds access: the API key, and what web pages of other origins may do (CORS).
 
 import (
 	"crypto/rand"
@@ -27,17 +26,16 @@ const maxKey = maxHeader / 4
 // validateKey returns an error if the key is too long, or has other characters than
 // visible ASCII ones. The empty key is valid: it stands for a random one.
 func validateKey(key string) error {
-	isOther := func(c rune) bool { return c <= ' ' || c > '~' }
-	if len(key) > maxKey || strings.ContainsFunc(key, isOther) {
+	isInvisible := func(c rune) bool { return c <= ' ' || c > '~' }
+	if len(key) > maxKey || strings.ContainsFunc(key, isInvisible) {
 		return fmt.Errorf("PETSTORE_API_KEY must be 1 to %d visible ASCII characters: "+
 			"no space, no control character", maxKey)
 	}
 	return nil
 }
 
-// requireKey returns the Error of a 401 unless the request has the key as its
-// Bearer credential, in one Authorization header (contract, section 5; RFC 6750,
-// section 3).
+// requireKey returns the Error of a 401 unless the request has the key as its Bearer credential,
+// in one Authorization header (contract, section 5; RFC 6750, section 3).
 func requireKey(key string, r *http.Request) error {
 	var token string
 	if values := r.Header["Authorization"]; len(values) == 1 {
@@ -48,7 +46,7 @@ func requireKey(key string, r *http.Request) error {
 	}
 	if token == "" {
 		e := newError(http.StatusUnauthorized, "send the API key in one header: Authorization: Bearer <API_KEY>")
-		e.header = newHeader("WWW-Authenticate", `Bearer realm="petstore"`)
+		e.header = http.Header{"Www-Authenticate": {`Bearer realm="petstore"`}}
 		return e
 	}
 	// The comparison takes the same time however much of the key is right.
@@ -58,30 +56,40 @@ func requireKey(key string, r *http.Request) error {
 	return nil
 }
 
-// hideCredentials returns the values of an Authorization header without what is secret. After
-// the scheme, which stays, *** replaces the key, wherever it occurs, and all but the first six
-// characters of anything else. That may be the key of another service, sent by mistake, and six
-// characters tell most mistakes, such as undefined.
+// hideCredentials returns the values of an Authorization header without what may be secret. The
+// scheme stays: Bearer, or another short word that does not contain the key.
 func hideCredentials(key string, values []string) []string {
-	isOther := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' }
 	hidden := make([]string, len(values))
 	for i, value := range values {
-		scheme := "" // with the space after it
-		first, rest, found := strings.Cut(value, " ")
-		isScheme := len(first) <= 20 && first != key && !strings.ContainsFunc(first, isOther)
+		scheme, credentials, found := strings.Cut(value, " ")
+		isShort := len(scheme) <= 20 && !strings.ContainsFunc(scheme, isNoLetterOfScheme)
+		isScheme := isShort && !strings.Contains(scheme, key) || strings.EqualFold(scheme, "Bearer")
 		if found && isScheme {
-			scheme = value[:len(value)-len(rest)]
+			hidden[i] = scheme + " " + hide(credentials, key)
+		} else {
+			hidden[i] = hide(value, key)
 		}
-		credentials := "***"
-		if sent := value[len(scheme):]; sent != key { // or it is the key, which needs no allocation
-			credentials = strings.ReplaceAll(sent, key, "***")
-		}
-		if characters := []rune(credentials); len(characters) > 6 {
-			credentials = strings.TrimRight(string(characters[:6]), "*") + "***"
-		}
-		hidden[i] = scheme + credentials
 	}
 	return hidden
+}
+
+// isNoLetterOfScheme reports whether c is not one of the letters, digits and hyphens of a scheme.
+func isNoLetterOfScheme(c rune) bool {
+	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-'
+}
+
+// hide returns credentials with *** in place of the key, wherever it occurs, and of all but the
+// first six characters of anything else. That may be the key of another service, sent by mistake,
+// and six characters tell most mistakes, such as undefined.
+func hide(credentials, key string) string {
+	if credentials == key {
+		return "***" // as in most requests, without an allocation
+	}
+	credentials = strings.ReplaceAll(credentials, key, "***")
+	if characters := []rune(credentials); len(characters) > 6 {
+		return strings.TrimRight(string(characters[:6]), "*") + "***"
+	}
+	return credentials
 }
 
 // allowAllOrigins adds to h the headers that let web pages of every origin read the

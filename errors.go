@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,20 +54,13 @@ func badRequest(code, message string) Error {
 	return Error{Code: code, Message: message, Status: http.StatusBadRequest}
 }
 
-// newHeader returns a header with one field.
-func newHeader(name, value string) http.Header {
-	h := http.Header{}
-	h.Set(name, value)
-	return h
-}
-
 // invalidToken returns the Error of a 401 for a wrong key.
 func invalidToken(message string) Error {
 	return Error{
 		Code:    codeInvalidToken,
 		Message: message,
 		Status:  http.StatusUnauthorized,
-		header:  newHeader("WWW-Authenticate", `Bearer realm="petstore", error="invalid_token"`),
+		header:  http.Header{"Www-Authenticate": {`Bearer realm="petstore", error="invalid_token"`}},
 	}
 }
 
@@ -133,55 +127,70 @@ func (f *firstError) note(err error) {
 	}
 }
 
-// arguments are what a query or a Prefer header gives for parameters. The error is that
-// of the first one that a method has refused.
+// arguments are what a query or a Prefer header gives for the parameters that are listed. The
+// error is that of the first one that a method has refused.
 type arguments struct {
-	url.Values
+	given  url.Values
+	listed []string // names
 	firstError
+}
+
+// lookup returns what is given for a parameter, and whether anything is. It panics if the
+// parameter is not listed: clients could not give it.
+func (a *arguments) lookup(name string) (text string, isGiven bool) {
+	if !slices.Contains(a.listed, name) {
+		panic("the parameter " + name + " is not listed")
+	}
+	return a.given.Get(name), a.given.Has(name)
+}
+
+// text returns a parameter that can be any text, or "" if it is not given.
+func (a *arguments) text(name string) string {
+	text, _ := a.lookup(name)
+	return text
 }
 
 // integer returns an integer from least to most, or byDefault if it is not given.
 func (a *arguments) integer(name string, least, most, byDefault int64) int64 {
-	if !a.Has(name) {
+	text, isGiven := a.lookup(name)
+	if !isGiven {
 		return byDefault
 	}
-	n, err := parseInteger(invalidParameter, name, a.Get(name), least, most)
+	n, err := parseInteger(invalidParameter, name, text, least, most)
 	a.note(err)
 	return n
 }
 
-// choice returns a parameter that must be one of the allowed words, or "" if it is
-// not given.
+// choice returns a parameter that must be one of the allowed words, or "" if it is not given.
 func (a *arguments) choice(name string, allowed []string) string {
-	word := a.Get(name)
-	if a.Has(name) && !slices.Contains(allowed, word) {
+	word, isGiven := a.lookup(name)
+	if isGiven && !slices.Contains(allowed, word) {
 		a.note(invalidParameter(name, word, orList(allowed)))
 	}
 	return word
 }
 
-// seconds returns a number of seconds from 0 to maxDelay, in its shortest form and as
-// a Duration, or "" and 0 if it is not given. It takes the numbers of JSON that have
-// neither a sign nor an exponent.
-func (a *arguments) seconds(name string) (string, time.Duration) {
-	if !a.Has(name) {
-		return "", 0
+// seconds returns a number of seconds from 0 to maxDelay, in its shortest form, or "" if it is
+// not given. It takes the numbers of JSON that have neither a sign nor an exponent.
+func (a *arguments) seconds(name string) string {
+	text, isGiven := a.lookup(name)
+	if !isGiven {
+		return ""
 	}
-	text := a.Get(name)
 	n, err := strconv.ParseFloat(text, 64)
 	isPlain := json.Valid([]byte(text)) && strings.Trim(text, ".0123456789") == ""
 	if err != nil || !isPlain || n > maxDelay.Seconds() {
 		allowed := fmt.Sprintf("a number of seconds from 0 to %v, such as 2 or 0.5", maxDelay.Seconds())
 		a.note(invalidParameter(name, text, allowed))
 	}
-	return strconv.FormatFloat(n, 'f', -1, 64), time.Duration(n * float64(time.Second))
+	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
-// retryAfter returns the parameter retry-after, or "" if it is not given.
-func (a *arguments) retryAfter() string {
-	const name = "retry-after"
-	text := a.Get(name)
-	if !a.Has(name) || text == "none" {
+// retryAfter returns a number of seconds, dateAfter and such a number, "none", or "" if the
+// parameter is not given.
+func (a *arguments) retryAfter(name string) string {
+	text, isGiven := a.lookup(name)
+	if !isGiven || text == "none" {
 		return text
 	}
 	number, isDate := strings.CutPrefix(text, dateAfter)
@@ -190,26 +199,23 @@ func (a *arguments) retryAfter() string {
 		allowed := fmt.Sprintf("an integer from 0 to %d, date: and such an integer, or none", maxRetryAfter)
 		a.note(invalidParameter(name, text, allowed))
 	}
+	seconds := strconv.FormatInt(n, 10) // as it may be given as -0
 	if isDate {
-		return dateAfter + strconv.FormatInt(n, 10)
+		return dateAfter + seconds
 	}
-	return strconv.FormatInt(n, 10)
+	return seconds
 }
 
-// errorCode returns the parameter error-code, or "" if it is not given.
-func (a *arguments) errorCode() string {
-	const name = "error-code"
-	text := a.Get(name)
-	isOther := func(c rune) bool {
-		isAlphanumeric := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		return !isAlphanumeric && c != '_' && c != '-' && c != '.'
+// errorCode returns a word for Error.Code, or "" if it is not given.
+func (a *arguments) errorCode(name string) string {
+	word, isGiven := a.lookup(name)
+	if isGiven && !anyErrorCode.MatchString(word) {
+		a.note(invalidParameter(name, word, "1 to 100 of the characters a-z, A-Z, 0-9, _, - and ."))
 	}
-	isValid := text != "" && len(text) <= 100 && !strings.ContainsFunc(text, isOther)
-	if a.Has(name) && !isValid {
-		a.note(invalidParameter(name, text, "1 to 100 of the characters a-z, A-Z, 0-9, _, - and ."))
-	}
-	return text
+	return word
 }
+
+var anyErrorCode = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,100}$`)
 
 // unknownNames returns the sorted keys of given that are not known.
 func unknownNames[V any](given map[string]V, known []string) []string {
@@ -247,27 +253,62 @@ type faultParameters struct {
 	ErrorCode   string `json:"error-code,omitempty"`  // with a status only
 }
 
-const (
-	maxDelay      = 30 * time.Second // of a delay and of an answer-delay
-	maxRetryAfter = 3600             // seconds
-	dateAfter     = "date:"          // begins a RetryAfter that is to be a date
-)
+// faultParameter is one of the faultParameters.
+type faultParameter struct {
+	name  string
+	value *string
+	parse func(given *arguments, name string) string // returns the value
+}
+
+// all returns the parameters in the order of Preference-Applied.
+func (p *faultParameters) all() []faultParameter {
+	return []faultParameter{
+		{"code", &p.Code, (*arguments).text},
+		{"delay", &p.Delay, (*arguments).seconds},
+		{"answer-delay", &p.AnswerDelay, (*arguments).seconds},
+		{"retry-after", &p.RetryAfter, (*arguments).retryAfter},
+		{"error-code", &p.ErrorCode, (*arguments).errorCode},
+	}
+}
 
 // faultParameterNames are the names of the faultParameters.
-var faultParameterNames = []string{"code", "delay", "answer-delay", "retry-after", "error-code"}
+var faultParameterNames = func() (names []string) {
+	for _, p := range new(faultParameters).all() {
+		names = append(names, p.name)
+	}
+	return names
+}()
 
 // String returns the parameters in the form of Preference-Applied and of the log,
 // such as "code=503, delay=0.2".
 func (p faultParameters) String() string {
 	var given []string
-	values := []string{p.Code, p.Delay, p.AnswerDelay, p.RetryAfter, p.ErrorCode} // in the order of the names
-	for i, value := range values {
-		if value != "" {
-			given = append(given, faultParameterNames[i]+"="+value)
+	for _, p := range p.all() {
+		if *p.value != "" {
+			given = append(given, p.name+"="+*p.value)
 		}
 	}
 	return strings.Join(given, ", ")
 }
+
+// pause returns the time for which a RetryAfter asks, or 0, and whether as a date.
+func (p faultParameters) pause() (pause time.Duration, isDate bool) {
+	seconds, isDate := strings.CutPrefix(p.RetryAfter, dateAfter)
+	return parsedSeconds(seconds), isDate
+}
+
+// parsedSeconds returns the duration of a number of seconds, or 0 for any other text.
+func parsedSeconds(text string) time.Duration {
+	n, _ := strconv.ParseFloat(text, 64)
+	return time.Duration(n * float64(time.Second))
+}
+
+const (
+	maxDelay       = 30 * time.Second // of a delay and of an answer-delay
+	maxRetryAfter  = 3600             // seconds
+	dateAfter      = "date:"          // begins a RetryAfter that is to be a date
+	afterOperation = "after:"         // begins a Code of an error that is sent after the operation
+)
 
 // chooseFault chooses the fault of the request. A fault in the Prefer header takes
 // precedence; the standing fault then does not count the request.
@@ -297,48 +338,45 @@ func parsePrefer(ctx context.Context, lines []string) (f *fault, ignored []strin
 	if len(lines) == 0 {
 		return nil, nil, nil // as for most requests, without an allocation
 	}
-	given := &arguments{Values: url.Values{}}
+	values := url.Values{}
 	isSeparator := func(c rune) bool { return c == ',' || c == ';' }
 	for _, preference := range strings.FieldsFunc(strings.Join(lines, ","), isSeparator) {
 		name, value, _ := strings.Cut(preference, "=")
 		name = strings.ToLower(strings.Trim(name, " \t"))
-		if name != "" && !given.Has(name) {
-			given.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
+		if name != "" && !values.Has(name) {
+			values.Set(name, strings.Trim(strings.Trim(value, " \t"), `"`))
 		}
 	}
+	given := &arguments{given: values, listed: faultParameterNames}
 	asked, faults := parseFault(ctx, given)
 	if asked != (faultParameters{}) {
 		f = faults[0] // the only one: a comma ends a preference, so the code is no list
 	}
-	return f, unknownNames(given.Values, faultParameterNames), given.err
+	return f, unknownNames(values, faultParameterNames), given.err
 }
 
 // parseFault parses the parameters that Prefer and standing faults share. It returns them,
 // and the faults that they ask for: one for each code of a list, or else one. The faults are
 // released when ctx is done. The results are valid if given.err is nil.
 func parseFault(ctx context.Context, given *arguments) (asked faultParameters, faults []*fault) {
-	var delay, answerDelay time.Duration
-	asked.Code = given.Get("code")
-	asked.Delay, delay = given.seconds("delay")
-	asked.AnswerDelay, answerDelay = given.seconds("answer-delay")
-	asked.RetryAfter = given.retryAfter()
-	asked.ErrorCode = given.errorCode()
+	for _, p := range asked.all() {
+		*p.value = p.parse(given, p.name)
+	}
+	codes := []string{noEffect.code}
+	_, hasCode := given.lookup("code")
+	if hasCode {
+		codes = strings.Split(asked.Code, ",")
+	}
 	hasStatus := false
-	for _, code := range strings.Split(asked.Code, ",") { // without a code, once, with ""
-		f := &fault{
-			faultParameters: asked,
-			effect:          noEffect,
-			delay:           delay,
-			answerDelay:     answerDelay,
-			released:        ctx,
+	for _, code := range codes {
+		effect, err := findEffect(code)
+		given.note(err)
+		f := &fault{faultParameters: asked, effect: effect, released: ctx}
+		f.delay, f.answerDelay = parsedSeconds(asked.Delay), parsedSeconds(asked.AnswerDelay)
+		if hasCode {
+			f.Code = code
 		}
-		f.Code = code
-		if given.Has("code") {
-			var err error
-			f.effect, err = findEffect(code)
-			given.note(err)
-		}
-		if f.effect.errorStatus > 0 {
+		if effect.errorStatus > 0 {
 			hasStatus = true
 		} else {
 			f.RetryAfter, f.ErrorCode = "", ""
@@ -346,7 +384,7 @@ func parseFault(ctx context.Context, given *arguments) (asked faultParameters, f
 		faults = append(faults, f)
 	}
 	for _, name := range []string{"retry-after", "error-code"} {
-		if given.Has(name) && !hasStatus {
+		if _, isGiven := given.lookup(name); isGiven && !hasStatus {
 			given.note(badRequest(codeInvalidParameter, name+" needs a status as code, such as code=503"))
 		}
 	}
@@ -369,10 +407,12 @@ type standingFault struct {
 	release    context.CancelFunc // releases the faults
 }
 
-// parseStandingFault parses the parameters of PUT /__admin/fault. The operations are those that
-// a fault can be for. Once the release of the fault has been called, or ctx is done, no request
-// waits for it.
-func parseStandingFault(ctx context.Context, given *arguments, operations []string) (*standingFault, error) {
+// standingFaultNames are the names of the parameters of PUT /__admin/fault.
+var standingFaultNames = slices.Concat(faultParameterNames, []string{"operation", "skip", "times"})
+
+// parseStandingFault parses the parameters of PUT /__admin/fault. Once the release of the fault
+// has been called, or ctx is done, no request waits for it.
+func parseStandingFault(ctx context.Context, given *arguments) (*standingFault, error) {
 	f := &standingFault{}
 	ctx, f.release = context.WithCancel(ctx)
 	f.faultParameters, f.faults = parseFault(ctx, given)
@@ -385,12 +425,12 @@ func parseStandingFault(ctx context.Context, given *arguments, operations []stri
 	f.maxApplied = cmp.Or(f.Times, math.MaxInt64)
 	if len(f.faults) > 1 {
 		f.maxApplied = int64(len(f.faults))
-		if given.Has("times") {
+		if f.Times > 0 {
 			given.note(badRequest(codeInvalidParameter,
 				"times cannot be given with a list of codes, as each of them is applied once"))
 		}
 	}
-	f.Operation = given.choice("operation", operations)
+	f.Operation = given.choice("operation", faultOperations())
 	if given.err != nil {
 		f.release()
 		return nil, given.err
@@ -416,26 +456,20 @@ func (f *standingFault) apply(operation string) *fault {
 
 // next returns the fault that the next matching request gets, or nil. The caller holds mu.
 func (f *standingFault) next() *fault {
-	switch {
-	case f.Matched < f.Skip, f.Applied == f.maxApplied:
+	if f.Matched < f.Skip || f.Applied == f.maxApplied {
 		return nil
-	case len(f.faults) == 1:
-		return f.faults[0]
 	}
-	return f.faults[f.Applied]
+	return f.faults[f.Applied%int64(len(f.faults))]
 }
 
-// shownFault is a standing fault as PUT and GET /__admin/fault show it.
-type shownFault struct {
-	*standingFault
-	Next *faultParameters `json:"next,omitempty"` // what the next matching request gets, or nil
-}
-
-// encode returns the JSON of the shownFault.
+// encode returns the JSON of a standing fault, as PUT and GET /__admin/fault show it.
 func (f *standingFault) encode() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	shown := shownFault{standingFault: f}
+	shown := struct {
+		*standingFault
+		Next *faultParameters `json:"next,omitempty"`
+	}{standingFault: f}
 	if next := f.next(); next != nil {
 		shown.Next = &next.faultParameters
 	}
@@ -482,11 +516,13 @@ func findEffect(code string) (*effect, error) {
 		}
 		words = append(words, e.code)
 	}
-	status, err := parseInteger(invalidParameter, "code", code, 400, 599)
-	if err != nil { // its message does not name the words
-		return noEffect, invalidParameter("code", code, "a status from 400 to 599, "+orList(words))
+	number, isAfter := strings.CutPrefix(code, afterOperation)
+	status, err := parseInteger(invalidParameter, "code", number, 400, 599)
+	if err != nil { // its message does not name the other forms
+		return noEffect, invalidParameter("code", code,
+			"a status from 400 to 599, after: and such a status, "+orList(words))
 	}
-	return &effect{code: code, errorStatus: int(status), skipsOperation: true, change: simulate}, nil
+	return &effect{code: code, errorStatus: int(status), skipsOperation: !isAfter, change: simulate}, nil
 }
 
 // simulate answers with the Error of a status. A simulated 401 is that of a wrong key.
@@ -502,13 +538,12 @@ func simulate(f *fault, _ answer) answer {
 	}
 	e.Code = cmp.Or(f.ErrorCode, e.Code)
 	a := errorAnswer(e)
-	if number, isDate := strings.CutPrefix(retryAfter, dateAfter); isDate {
-		seconds, _ := strconv.Atoi(number) // which has been parsed before
-		date := time.Now().Add(time.Duration(seconds) * time.Second)
-		retryAfter = date.Add(time.Second - 1).UTC().Format(http.TimeFormat) // rounded up
+	if pause, isDate := f.pause(); isDate {
+		date := time.Now().Add(pause + time.Second - 1) // which is rounded up
+		retryAfter = date.UTC().Format(http.TimeFormat)
 	}
 	if retryAfter != "" && retryAfter != "none" {
-		a.header = newHeader("Retry-After", retryAfter)
+		a.header = http.Header{"Retry-After": {retryAfter}}
 		maps.Copy(a.header, e.header)
 	}
 	return a
@@ -544,16 +579,4 @@ func resetTCP(w http.ResponseWriter) {
 		conn.(*net.TCPConn).SetLinger(0) // discards unsent data, and makes Close send a RST
 		conn.Close()
 	}
-}
-
-// longestPauses returns the longest time, in seconds, that a code pauses between the pieces of
-// a body.
-func longestPauses() int {
-	longest := 0
-	for _, e := range wordEffects {
-		if e.pieces > 1 {
-			longest = max(longest, (e.pieces-1)*e.pause)
-		}
-	}
-	return longest
 }

@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"log/slog"
 	"maps"
@@ -24,6 +25,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 )
 
 // service is a running petstore: what it was started with, and the current world. It is
@@ -35,12 +37,8 @@ type service struct {
 	log       *slog.Logger
 	durations durations
 	mux       *http.ServeMux // leads to the routes and, from everywhere else, to unknownRoute
-
-	// The operations that a standing fault can be for.
-	faultOperations []string
-
-	journal   *journal    // and the current world
-	wasCalled atomic.Bool // whether any request has come
+	journal   *journal       // and the current world
+	wasCalled atomic.Bool    // whether any request has come
 }
 
 // durations are how long things take. Tests shorten them.
@@ -65,9 +63,8 @@ func newService(ctx context.Context, key string, seed *store, log *slog.Logger) 
 			journal:    30 * time.Second,
 			stop:       maxStop - 100*time.Millisecond,
 		},
-		mux:             http.NewServeMux(),
-		faultOperations: faultOperations(),
-		journal:         newJournal(newWorld(ctx, seed)),
+		mux:     http.NewServeMux(),
+		journal: newJournal(newWorld(ctx, seed)),
 	}
 	allowed := map[string][]string{} // methods by path
 	for _, rt := range routes() {
@@ -109,11 +106,10 @@ func routes() []*route {
 		{pattern: "GET /v1/pets/{petId}", operation: "getPet", handle: getPet, header: deprecation},
 		{pattern: "GET /v1/store/orders", handle: listOrders},
 
-		{pattern: "POST /__admin/reset", operation: "reset", handle: reset, takesSeed: true},
+		{pattern: "POST /__admin/reset", operation: "reset", handle: reset, takesSeed: true, parameters: []string{"test"}},
 		{pattern: "GET /__admin/pets", operation: "showPets", handle: listPets, parameters: ofList},
 		{pattern: "GET /__admin/fault", operation: "showFault", handle: showFault},
-		{pattern: "PUT /__admin/fault", operation: "setFault", handle: setFault,
-			parameters: slices.Concat(faultParameterNames, []string{"operation", "skip", "times"})},
+		{pattern: "PUT /__admin/fault", operation: "setFault", handle: setFault, parameters: standingFaultNames},
 		{pattern: "DELETE /__admin/fault", operation: "clearFault", handle: clearFault},
 		{pattern: "GET /__admin/requests", operation: "showJournal", handle: showJournal,
 			parameters: []string{"after", "total", "waiting", "history"}},
@@ -135,8 +131,7 @@ var unknownRoute = &route{pattern: "/", handle: refusePath, refuses: true}
 func faultOperations() []string {
 	var operations []string
 	for _, rt := range routes() {
-		_, path, _ := strings.Cut(rt.pattern, " ")
-		if rt.operation != "" && isUnder(path, "/v1") {
+		if rt.operation != "" && strings.Contains(rt.pattern, " /v1/") {
 			operations = append(operations, rt.operation)
 		}
 	}
@@ -210,39 +205,23 @@ func isClean(u *url.URL) bool {
 	return strings.HasPrefix(p, "/") && path.Clean(p) == p
 }
 
-// respond is the path of a request. It is the middleware of all operations: admit requires
-// the key where one is needed, and failure makes an Error of what fails. The request is
-// recorded before its answer is complete, so a client that has its whole answer finds it
-// in the journal.
+// respond is the path of a request, and the middleware of all operations: makeAnswer requires
+// the key where one is needed, and makes an Error of what fails. The request is recorded before
+// its answer is complete, so a client that has its whole answer finds it in the journal.
 func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 	x := s.newExchange(w, r, rt)
-	defer func() {
-		if !x.recorded { // something has panicked, which net/http logs
-			x.record(answer{errorText: "petstore has a bug; its standard error has the details"}, endClosed)
-		}
-	}()
-	a, isThere := x.makeAnswer()
+	defer x.recordPanic()
+	a := x.makeAnswer()
 	x.setHeader(a)
-	var last []byte
-	end := endLeft
-	if isThere {
-		last, end = x.send(a)
-	}
-	x.record(a, end)
-	switch end {
-	case endComplete:
-		w.Write(last)
-		return
-	case endReset:
-		resetTCP(w)
-	}
-	panic(http.ErrAbortHandler) // closes the connection, of which net/http logs nothing
+	last := x.send(a)
+	x.record(a)
+	x.finish(last)
 }
 
 // exchange is a request that is being answered.
 type exchange struct {
 	service  *service
-	world    *world // the current one when the request arrived or, under /__admin, when its body has arrived
+	world    *world // the current one when the request arrived or, under /__admin, when its body has arrived; else nil
 	route    *route
 	area     area
 	w        http.ResponseWriter
@@ -257,29 +236,33 @@ type exchange struct {
 
 func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route) *exchange {
 	x := &exchange{service: s, route: rt, area: areaOf(r, rt), w: w, r: r, fault: noFault}
-	if !x.area.isRecorded() {
-		x.world, _ = s.journal.current()
-		return x
+	if x.area.isRecorded {
+		x.entry = &entry{
+			Method:    r.Method,
+			URL:       r.RequestURI,
+			Client:    r.RemoteAddr,
+			Operation: rt.operation,
+			Headers:   sentHeader(r, s.key),
+			isPartial: r.ContentLength != 0, // until the body has been read
+		}
+		x.world = s.journal.add(x.entry)
 	}
-	x.entry = &entry{
-		Method:    r.Method,
-		URL:       r.RequestURI,
-		Client:    r.RemoteAddr,
-		Operation: rt.operation,
-		Headers:   sentHeader(r, s.key),
-		isPartial: r.ContentLength != 0, // until the body has been read
-	}
-	x.world = s.journal.add(x.entry)
 	return x
 }
 
-// record records and logs what has become of the request: its answer, even if that was not
-// sent, and how it ends. After that, nothing may change the header of the answer, which the
-// journal keeps.
-func (x *exchange) record(a answer, end ending) {
+// recordPanic records a request that a panic has kept from being recorded. It does not recover:
+// net/http logs the panic, and closes the connection.
+func (x *exchange) recordPanic() {
+	if !x.recorded {
+		x.record(answer{errorText: hasBug})
+	}
+}
+
+// record records and logs what has become of the request, and its answer, even if that was not
+// sent. After that, nothing may change the header of the answer, which the journal keeps.
+func (x *exchange) record(a answer) {
 	x.recorded = true
 	o := &x.outcome
-	o.hasLeft = end == endLeft
 	switch {
 	case !o.hasLeft:
 		o.Error = a.errorText
@@ -317,36 +300,31 @@ func sentHeader(r *http.Request, key string) journalHeader {
 	return journalHeader(h)
 }
 
-// area is a part of the paths. It says how their requests are treated.
-type area int
-
-const (
-	areaOpen    area = iota // they need no key, and see nothing of the pets, the fault or the journal
-	areaAPI                 // under /v1: they need the key, are recorded, and get faults
-	areaAdmin               // under /__admin: they need the key; what their route does not take is refused
-	areaMistake             // of clients with a wrong base URL: they are recorded, so that somebody sees it
-)
-
-func (a area) needsKey() bool   { return a == areaAPI || a == areaAdmin }
-func (a area) isRecorded() bool { return a == areaAPI || a == areaMistake }
+// area is how the requests for a part of the paths are treated.
+type area struct {
+	needsKey   bool
+	isRecorded bool // in the journal
+	getsFaults bool
+	isAdmin    bool // under /__admin, where parameters and bodies that a route does not take are refused
+}
 
 // misplacedAdmin is where a test with the base URL of clients looks for /__admin.
 const misplacedAdmin = "/v1/__admin"
 
-// areaOf returns the area of a request. Outside of /v1 and /__admin, a request for a path or a
-// method that does not exist is taken for a mistake of a client if it has an Authorization. What
+// areaOf returns the area of a request. Outside of /v1 and /__admin, a request that is refused may
+// be the mistake of a client with a wrong base URL. It is recorded if it has an Authorization. What
 // browsers ask for by themselves, such as /favicon.ico, has none.
 func areaOf(r *http.Request, rt *route) area {
 	p := r.URL.Path
 	switch {
 	case isUnder(p, "/__admin"), isUnder(p, misplacedAdmin):
-		return areaAdmin
+		return area{needsKey: true, isAdmin: true}
 	case isUnder(p, "/v1"):
-		return areaAPI
+		return area{needsKey: true, isRecorded: true, getsFaults: true}
 	case rt.refuses && r.Header["Authorization"] != nil:
-		return areaMistake
+		return area{isRecorded: true}
 	}
-	return areaOpen
+	return area{}
 }
 
 // answer is the answer to a request. The zero answer is none.
@@ -372,32 +350,32 @@ func errorAnswer(e Error) answer {
 	return a
 }
 
-// makeAnswer makes the answer to the request, and reports whether the client is still there.
-// If net/http notices that it has left during the delay, the operation is not performed,
-// although a standing fault has counted the request.
-func (x *exchange) makeAnswer() (a answer, isThere bool) {
+// makeAnswer makes the answer to the request. If the client leaves during the delay, there is
+// none, and the operation is not performed, although a standing fault has counted the request.
+func (x *exchange) makeAnswer() (a answer) {
 	if err := x.admit(); err != nil {
-		return x.failure(err), true
+		return x.failure(err)
 	}
-	if !x.wait(x.fault.delay) {
-		return answer{}, false
+	x.wait(x.fault.delay)
+	if x.outcome.hasLeft {
+		return answer{}
 	}
 	effect := x.fault.effect
 	if !effect.skipsOperation {
 		a = x.perform()
 	}
-	isThere = x.wait(x.fault.answerDelay)
+	x.wait(x.fault.answerDelay)
 	if effect.change != nil { // after the wait, as a Retry-After can be a date
 		a = effect.change(x.fault, a)
 	}
-	return a, isThere
+	return a
 }
 
 // admit checks the key, reads the body, and chooses the fault. The body is read even if
 // the key is wrong, but then the error is that of the key (contract, section 5).
 func (x *exchange) admit() error {
 	var keyErr error
-	if x.area.needsKey() {
+	if x.area.needsKey {
 		keyErr = requireKey(x.service.key, x.r)
 	}
 	maxSize := int64(maxBody)
@@ -405,17 +383,15 @@ func (x *exchange) admit() error {
 		maxSize = maxSeed
 	}
 	bodyErr := x.readBody(maxSize)
-	if keyErr != nil {
+	switch {
+	case keyErr != nil:
 		return keyErr
-	}
-	if bodyErr != nil {
+	case bodyErr != nil:
 		return bodyErr
-	}
-	switch x.area {
-	case areaAdmin:
-		x.world, _ = x.service.journal.current()
-	case areaAPI:
+	case x.area.getsFaults:
 		return x.chooseFault()
+	case x.area.isAdmin:
+		x.world = x.service.journal.currentWorld()
 	}
 	return nil
 }
@@ -432,7 +408,8 @@ func (x *exchange) readBody(maxSize int64) error {
 	if x.entry != nil {
 		x.service.journal.update(func() {
 			x.entry.Body = firstBytes(body)
-			x.entry.isPartial = err != nil || len(body) > maxText
+			x.entry.rest = maphash.Bytes(restSeed, body[len(x.entry.Body):])
+			x.entry.isPartial = err != nil
 		})
 	}
 	switch {
@@ -468,19 +445,21 @@ func (x *exchange) failure(err error) answer {
 		e.Message = err.Error() // it may say more than e, such as which pet of the seed
 	} else {
 		x.service.log.Error("bug", "error", err, "method", x.r.Method, "url", x.r.RequestURI)
-		e = newError(http.StatusInternalServerError, "the service has a bug; its standard error has the details")
+		e = newError(http.StatusInternalServerError, hasBug)
 	}
 	return errorAnswer(e)
 }
 
-// wait waits for d, or until the fault is released or the client leaves, and reports
-// whether the client is still there. It has left when net/http notices that it has closed
-// the connection or its sending half, or that a write has failed. Then nothing more may be
-// sent: a client that has closed its sending half may still be reading, and would take the
-// rest as on time. If d is 0, wait does nothing, and reports true.
-func (x *exchange) wait(d time.Duration) bool {
+// hasBug is what clients and the journal get of a bug.
+const hasBug = "the service has a bug; its standard error has the details"
+
+// wait waits for d, or until the fault is released or the client leaves. It notes whether the
+// client has left: net/http notices when that closes the connection or its sending half, and
+// when a write fails. Then nothing more may be sent, as a client that has closed its sending half
+// may still be reading, and would take the rest as on time. If d is 0, wait does nothing.
+func (x *exchange) wait(d time.Duration) {
 	if d == 0 {
-		return true
+		return
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -489,11 +468,10 @@ func (x *exchange) wait(d time.Duration) bool {
 	case <-x.fault.released.Done():
 	case <-x.r.Context().Done():
 	}
-	return x.r.Context().Err() == nil
+	x.outcome.hasLeft = x.r.Context().Err() != nil
 }
 
-// perform performs the operation. Whatever fails becomes an answer, which a fault can
-// change.
+// perform performs the operation. Whatever fails becomes an answer, which a fault can change.
 func (x *exchange) perform() (a answer) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -524,12 +502,9 @@ func (x *exchange) parseQuery() error {
 			return badRequest(codeInvalidParameter, fmt.Sprintf("%s is given %d times; it may be given once", name, n))
 		}
 	}
+	x.query = arguments{given: query, listed: x.route.parameters}
 	unknown := unknownNames(query, x.route.parameters)
-	for _, name := range unknown {
-		delete(query, name) // a parameter works only if its route lists it
-	}
-	x.query.Values = query
-	if x.area == areaAdmin {
+	if x.area.isAdmin {
 		return x.refuseUnknown(unknown)
 	}
 	// This is no error, as the client may be newer than the service.
@@ -570,20 +545,22 @@ func (x *exchange) setHeader(a answer) {
 	}
 }
 
-// ending is how a request ends.
+// ending is how a request ends, unless its client leaves before.
 type ending int
 
 const (
 	endComplete ending = iota // the answer is sent to its end
 	endClosed                 // the connection is closed, and the client gets no more than what was sent
 	endReset                  // as endClosed, with a TCP RST
-	endLeft                   // as endClosed, as the client has left
 )
 
-// send sends an answer as the code of the fault asks for. It does not send the piece that
-// completes the answer, which it returns: the request has to be recorded before. If a fault
-// cuts the body, and nothing is left of it, as of a HEAD, the status is not sent either.
-func (x *exchange) send(a answer) (last []byte, end ending) {
+// send sends an answer as the code of the fault asks for, unless the client has left. It does
+// not send the piece that completes the answer, but returns it. If the fault cuts the body, and
+// nothing is left of it, as of a HEAD, the status is not sent either.
+func (x *exchange) send(a answer) (last []byte) {
+	if x.outcome.hasLeft {
+		return nil
+	}
 	e := x.fault.effect
 	body := a.body[:len(a.body)*(100-e.cut)/100]
 	if x.r.Method == "HEAD" {
@@ -595,38 +572,48 @@ func (x *exchange) send(a answer) (last []byte, end ending) {
 	}
 	for n := min(e.pieces, len(body)); n > 1; n-- { // n pieces are left
 		size := len(body) / n
-		if !x.sendPiece(body[:size]) {
-			return nil, endLeft
-		}
+		x.sendPiece(body[:size])
 		body = body[size:]
 	}
 	if e.end == endComplete {
-		return body, endComplete
+		return body
 	}
-	if !x.sendPiece(body) {
-		return nil, endLeft
-	}
-	return nil, e.end
+	x.sendPiece(body)
+	return nil
 }
 
-// sendPiece sends a piece of the body at once, makes the pause that follows it, and reports
-// whether the client is still there.
-func (x *exchange) sendPiece(piece []byte) bool {
+// sendPiece sends a piece of the body at once, and makes the pause that follows it. It does
+// nothing if the client has left.
+func (x *exchange) sendPiece(piece []byte) {
+	if x.outcome.hasLeft {
+		return
+	}
 	if len(piece) > 0 {
 		x.w.Write(piece)
 		http.NewResponseController(x.w).Flush()
 	}
-	return x.wait(time.Duration(x.fault.effect.pause) * x.service.durations.second)
+	x.wait(time.Duration(x.fault.effect.pause) * x.service.durations.second)
+}
+
+// finish sends the last piece of an answer, or ends the connection.
+func (x *exchange) finish(last []byte) {
+	switch {
+	case x.outcome.hasLeft:
+		// nothing more may be sent
+	case x.fault.effect.end == endComplete:
+		x.w.Write(last)
+		return
+	case x.fault.effect.end == endReset:
+		resetTCP(x.w)
+	}
+	panic(http.ErrAbortHandler) // closes the connection, of which net/http logs nothing
 }
 
 // log logs, on one line, a request that is recorded, or one under /__admin that may change
 // something.
 func (x *exchange) log() {
-	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) {
-		return // as by default, without the work below
-	}
-	mayChange := x.area == areaAdmin && x.r.Method != "GET" && x.r.Method != "HEAD"
-	if !x.area.isRecorded() && !mayChange {
+	mayChange := x.area.isAdmin && x.r.Method != "GET" && x.r.Method != "HEAD"
+	if !x.service.log.Enabled(x.r.Context(), slog.LevelInfo) || !x.area.isRecorded && !mayChange {
 		return
 	}
 	attrs := []any{"method", x.r.Method, "url", x.r.RequestURI, "status", x.outcome.Status}
@@ -646,7 +633,7 @@ func (x *exchange) log() {
 // refuseMethod returns an operation that fails as the path has these methods only.
 func refuseMethod(methods string) handler {
 	e := newError(http.StatusMethodNotAllowed, "this path allows "+methods+" only")
-	e.header = newHeader("Allow", methods)
+	e.header = http.Header{"Allow": {methods}}
 	return func(*exchange) (answer, error) { return answer{}, e }
 }
 
@@ -676,7 +663,7 @@ func listPets(x *exchange) (answer, error) {
 	pets, more := x.world.pets.list(status, after, int(limit))
 	a := answer{status: http.StatusOK, contentType: "application/json", body: encodePets(pets)}
 	if more {
-		a.header = newHeader("Link", nextLink(x, pets[len(pets)-1].id))
+		a.header = http.Header{"Link": {nextLink(x, pets[len(pets)-1].id)}}
 	}
 	return a, nil
 }
@@ -686,8 +673,8 @@ func listPets(x *exchange) (answer, error) {
 func nextLink(x *exchange, id int64) string {
 	link := "<" + x.r.URL.EscapedPath() + "?"
 	for _, name := range x.route.parameters {
-		if name != "after" && x.query.Has(name) {
-			link += name + "=" + x.query.Get(name) + "&"
+		if value, isGiven := x.query.lookup(name); isGiven && name != "after" {
+			link += name + "=" + value + "&"
 		}
 	}
 	return link + "after=" + strconv.FormatInt(id, 10) + `>; rel="next"`
@@ -729,7 +716,7 @@ func createPet(x *exchange) (answer, error) {
 	}
 	x.outcome.Pet = added.id
 	a := jsonAnswer(http.StatusCreated, added.json)
-	a.header = newHeader("Location", "/v1/pets/"+strconv.FormatInt(added.id, 10))
+	a.header = http.Header{"Location": {"/v1/pets/" + strconv.FormatInt(added.id, 10)}}
 	return a, nil
 }
 
@@ -767,15 +754,21 @@ func getPet(x *exchange) (answer, error) {
 	return jsonAnswer(http.StatusOK, p.json), nil
 }
 
-// listOrders answers 501: the contract names the operation, and does not define
-// it (section 4.4).
+// listOrders answers 501: the contract names the operation, and does not define it (section 4.4).
 func listOrders(*exchange) (answer, error) {
 	return answer{}, newError(http.StatusNotImplemented, "the contract names this operation without its payload")
 }
 
-// reset replaces the world. The pets of the new world come from the seed in the
-// body or, without a body, from that of -seed.
+// maxTestName is the length of the longest name of a test, in characters.
+const maxTestName = 200
+
+// reset replaces the world, and begins a period of the test that the query names. The pets of the
+// new world come from the seed in the body or, without a body, from that of -seed.
 func reset(x *exchange) (answer, error) {
+	test := x.query.text("test")
+	if utf8.RuneCountInString(test) > maxTestName {
+		return answer{}, invalidParameter("test", test, fmt.Sprintf("a text of up to %d characters", maxTestName))
+	}
 	seed := x.service.seed
 	if len(x.body) > 0 { // whatever its Content-Type: fetch and urllib label it as text or a form
 		var err error
@@ -783,7 +776,7 @@ func reset(x *exchange) (answer, error) {
 			return answer{}, err
 		}
 	}
-	old := x.service.journal.reset(newWorld(x.service.ctx, seed))
+	old := x.service.journal.reset(newWorld(x.service.ctx, seed), test)
 	old.setStanding(nil) // as some of its requests may have yet to get a fault
 	old.cancel()
 	return answer{status: http.StatusNoContent}, nil
@@ -800,7 +793,7 @@ func showFault(x *exchange) (answer, error) {
 
 // setFault replaces the standing fault, and answers with what was set.
 func setFault(x *exchange) (answer, error) {
-	standing, err := parseStandingFault(x.world.ctx, &x.query, x.service.faultOperations)
+	standing, err := parseStandingFault(x.world.ctx, &x.query)
 	if err != nil {
 		return answer{}, err
 	}
@@ -824,25 +817,24 @@ func showJournal(x *exchange) (answer, error) {
 	if x.query.err != nil {
 		return answer{}, x.query.err
 	}
-	j := x.service.journal
-	_, p := j.current()
 	ctx, cancel := context.WithTimeout(x.r.Context(), x.service.durations.journal)
 	defer cancel()
 	ignoreStop := context.AfterFunc(x.service.ctx, cancel)
 	defer ignoreStop()
-	if !j.wait(ctx, p, total, maxWaiting) && x.r.Context().Err() != nil {
+	p, isDue := x.service.journal.wait(ctx, total, maxWaiting)
+	if !isDue && x.r.Context().Err() != nil {
 		// The client has left, so the journal, which may be large, is not encoded.
 		return answer{}, newError(http.StatusRequestTimeout, clientLeft+" before its answer")
 	}
 	if history == "true" {
 		p = nil // for all periods
 	}
-	part := j.read(p, after)
+	part := x.service.journal.read(p, after)
 	return answer{status: http.StatusOK, contentType: "application/json", body: part.encode()}, nil
 }
 
 func clearJournal(x *exchange) (answer, error) {
-	x.service.journal.beginPeriod()
+	x.service.journal.clear()
 	return answer{status: http.StatusNoContent}, nil
 }
 

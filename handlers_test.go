@@ -228,49 +228,6 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// api/openapi.json describes the operations, with their parameters, and the members of what
-// is encoded, and no more.
-func TestDescription(t *testing.T) {
-	api := readOpenAPI(t)
-	described := map[string][]string{} // the parameters in the query, by operation
-	for path, item := range api.Paths {
-		for method, op := range item {
-			var names []string
-			for _, p := range op.Parameters {
-				if p.In == "query" {
-					names = append(names, p.Name)
-				}
-			}
-			described[strings.ToUpper(method)+" "+path+" "+op.OperationID] = names
-		}
-	}
-	for _, rt := range routes() {
-		method, path, _ := strings.Cut(rt.pattern, " ")
-		isUndefined := rt.pattern == "GET /v1/store/orders" // in the contract, too
-		if !isUndefined && (isUnder(path, "/v1") || isUnder(path, "/__admin")) {
-			name := method + " " + strings.TrimPrefix(path, "/v1") + " " + rt.operation
-			parameters, isDescribed := described[name]
-			equal(t, "whether openapi.json has "+name, isDescribed, true)
-			equal(t, "the parameters of "+name, parameters, rt.parameters)
-			delete(described, name)
-		}
-	}
-	equal(t, "the operations without a route", described, map[string][]string{})
-
-	for name, zero := range map[string]any{
-		"Error": Error{}, "NewPet": NewPet{}, "Pet": Pet{}, "AppliedFault": faultParameters{}, "Fault": shownFault{standingFault: &standingFault{}},
-		"JournalEntry": entry{period: &period{}, outcome: &outcome{}}, "JournalMeta": journalMeta{},
-	} {
-		all, required := api.members(name)
-		equal(t, "the members of "+name, all, members(reflect.TypeOf(zero)))
-		var always map[string]any
-		json.Unmarshal(encodeJSON(zero), &always)
-		if name != "Fault" { // without a fault, {} is shown
-			equal(t, "the required members of "+name, required, unknownNames(always, nil))
-		}
-	}
-}
-
 // openAPIDescription is a part of api/openapi.json.
 type openAPIDescription struct {
 	Paths map[string]map[string]struct {
@@ -300,38 +257,6 @@ func readOpenAPI(t testing.TB) (api openAPIDescription) {
 	text := bytes.ReplaceAll(openAPI, []byte(`"servers": [{ "url": "/" }],`), nil)
 	equal(t, "the error of openapi.json", json.Unmarshal(text, &api), nil)
 	return api
-}
-
-// members returns the sorted names of the members of a schema, and of the required ones.
-func (api openAPIDescription) members(name string) (all, required []string) {
-	s := api.Components.Schemas[name]
-	for _, part := range append(s.AllOf, s) {
-		required = append(required, part.Required...)
-		for name := range part.Properties {
-			all = append(all, name)
-		}
-		if part.Ref != "" {
-			partAll, partRequired := api.members(filepath.Base(part.Ref))
-			all, required = append(all, partAll...), append(required, partRequired...)
-		}
-	}
-	slices.Sort(all)
-	slices.Sort(required)
-	return all, required
-}
-
-// members returns the sorted names of the members that a struct can have in JSON.
-func members(of reflect.Type) (names []string) {
-	if of.Kind() == reflect.Pointer {
-		of = of.Elem()
-	}
-	for _, field := range reflect.VisibleFields(of) {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // The contract, section 4.1: list pets.
@@ -709,7 +634,7 @@ func TestRefused(t *testing.T) {
 		{create, `{"status":1,"categoryId":"x","name":1}`, "name is 1;"},
 
 		{fault, "", "code, delay or answer-delay must be given"},
-		{fault + "code=x", "", "code is 'x'; it must be a status from 400 to 599, ok, hangup, rst, "},
+		{fault + "code=x", "", "code is 'x'; it must be a status from 400 to 599, after: and such a status, ok, hangup, rst, "},
 		{fault + "code=503,,503", "", "code is '';"},
 		{fault + "code=503,lost&times=2", "", "times cannot be given with a list"},
 		{fault + "code=lost,drip&retry-after=none", "", "retry-after needs a status"},
@@ -890,13 +815,13 @@ func TestPanic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
-			w, _ := s.service.journal.current()
+			w := s.service.journal.currentWorld()
 			w.setStanding(&standingFault{faults: []*fault{{effect: tt.effect}}, maxApplied: 1, release: func() {}})
 			r := s.send(t, "GET /v1/pets", "").wait()
 			equal(t, "whether the whole answer comes", r.err == nil, false)
 			s.wantJournal(t, fmt.Sprint("GET /v1/pets ", tt.status))
 			e := s.journal(t, 1)[0]
-			equal(t, "the error", e.Error, "petstore has a bug; its standard error has the details")
+			equal(t, "the error", e.Error, hasBug)
 			equal(t, "the answer and its headers", e.Answer+fmt.Sprint(e.AnswerHeaders), "map[]")
 			_, waiting, _ := s.readJournal(t, "")
 			equal(t, "the number of requests that wait", len(waiting), 0)
@@ -1514,7 +1439,7 @@ func TestConcurrentFaults(t *testing.T) {
 // no request.
 func TestConcurrentPuts(t *testing.T) {
 	const clients, each = 8, 2000
-	w, _ := start(t).service.journal.current()
+	w := start(t).service.journal.currentWorld()
 	var running atomic.Int64
 	concurrently(clients, func(int) {
 		for range each {
@@ -1557,7 +1482,7 @@ func TestWaiting(t *testing.T) {
 		want = append(want, fmt.Sprintf("GET /v1/pets?n=%d listPets", n))
 		s.waitWaiting(t, want...)
 	}
-	_, p := s.service.journal.current()
+	p, _ := s.service.journal.wait(context.Background(), 0, 9)
 	part := s.service.journal.read(p, 0)
 	held[1].leave()
 	want = slices.Delete(want, 2, 3)
@@ -1658,14 +1583,14 @@ func TestPeriods(t *testing.T) {
 			}
 			done, cancel := context.WithCancel(context.Background())
 			cancel()
-			_, p := s.service.journal.current()
-			equal(t, "whether 4 requests of the period have ended", s.service.journal.wait(done, p, 4, 9), false)
+			p, isDue := s.service.journal.wait(done, 4, 9)
+			equal(t, "whether 4 requests of the period have ended", isDue, false)
 
 			// A period can begin after a wait has ended, and before the journal is read.
 			s.do(t, request, "")
 			s.do(t, "GET /v1/pets", "")
-			equal(t, "the period of a reader without the history", s.service.journal.read(p, 0).meta.Period, 2)
-			equal(t, "the period of a reader of the history", s.service.journal.read(nil, 0).meta.Period, 3)
+			equal(t, "the period of a reader without the history", s.service.journal.read(p, 0).meta.Number, 2)
+			equal(t, "the period of a reader of the history", s.service.journal.read(nil, 0).meta.Number, 3)
 		})
 	}
 }
@@ -1712,111 +1637,138 @@ func TestHistoryOfWaiting(t *testing.T) {
 	}
 }
 
-// A request repeats the last equal one that was over when it arrived, if that one had failed.
-func TestRepetitions(t *testing.T) {
-	// sent returns a request that came and ended after these times. It waits if it has no end.
-	sent := func(came, ended time.Duration, status int) *entry {
-		e := &entry{Time: timestamp{time.Unix(1000, 0).Add(came)}, Client: "[::1]:80"}
-		if ended > 0 {
-			e.Seconds = (ended - came).Seconds()
-			e.outcome = &outcome{Status: status}
+// requestsOf returns the requests that a text describes, such as "429 fault=429/3, 2x201 at=3":
+// the first gets a fault, and two come 3 seconds later. A - in place of the status is one that
+// waits. What has no other meaning is a header, and _ stands for a space.
+func requestsOf(t *testing.T, text string) (requests []*entry) {
+	seconds := func(value string) time.Duration { return parsedSeconds(value) }
+	for _, one := range strings.Split(text, ", ") {
+		fields := strings.Fields(one)
+		count, status, isMany := strings.Cut(fields[0], "x")
+		if !isMany {
+			count, status = "1", fields[0]
 		}
-		return e
-	}
-	left := func(e *entry) *entry {
-		e.hasLeft, e.Error = true, "the client left before the end of its answer"
-		return e
-	}
-	const s, ms = time.Second, time.Millisecond
-	malformed := &fault{effect: &effect{spoils: true}}
-	spoilt := func(e *entry, method string) *entry {
-		e.Fault, e.Method = malformed, method
-		return e
-	}
-	for name, tt := range map[string]struct {
-		requests []*entry
-		want     []int64
-	}{
-		"after an error":            {[]*entry{sent(0, 1*s, 503), sent(2*s, 3*s, 201)}, []int64{0, 1}},
-		"after a refusal":           {[]*entry{sent(0, 1*s, 400), sent(2*s, 3*s, 400)}, []int64{0, 1}},
-		"after no answer":           {[]*entry{sent(0, 1*s, 0), sent(2*s, 3*s, 201)}, []int64{0, 1}},
-		"after a success":           {[]*entry{sent(0, 1*s, 201), sent(2*s, 3*s, 503)}, []int64{0, 0}},
-		"after a part":              {[]*entry{spoilt(sent(0, 1*s, 200), ""), spoilt(sent(2*s, 3*s, 200), "")}, []int64{0, 1}},
-		"after a HEAD":              {[]*entry{spoilt(sent(0, 1*s, 200), "HEAD"), spoilt(sent(2*s, 3*s, 200), "HEAD")}, []int64{0, 0}},
-		"each repeats the last":     {[]*entry{sent(0, 1*s, 503), sent(2*s, 3*s, 503), sent(4*s, 5*s, 201)}, []int64{0, 1, 2}},
-		"a success ends it":         {[]*entry{sent(0, 1*s, 503), sent(2*s, 3*s, 201), sent(4*s, 5*s, 201)}, []int64{0, 1, 0}},
-		"two repeat the same":       {[]*entry{sent(0, 1*s, 503), sent(2*s, 9*s, 201), sent(3*s, 9*s, 201)}, []int64{0, 1, 1}},
-		"the other one in flight":   {[]*entry{sent(0, 2*s, 503), sent(1*s, 3*s, 201)}, []int64{0, 0}},
-		"a hedge that succeeds":     {[]*entry{sent(0, 5*s, 503), sent(1*s, 2*s, 201), sent(6*s, 7*s, 201)}, []int64{0, 0, 0}},
-		"at once, but for the last": {[]*entry{sent(0, 2*s, 503), sent(0, 5*s, 503), sent(3*s, 4*s, 201)}, []int64{0, 0, 1}},
-		"one that waits":            {[]*entry{sent(0, 1*s, 503), sent(2*s, 0, 0), sent(3*s, 4*s, 201)}, []int64{0, 1, 1}},
-
-		// The client may have left before petstore notices it.
-		"left, and noticed in time":  {[]*entry{left(sent(0, 2*s+99*ms, 0)), sent(2*s, 3*s, 201)}, []int64{0, 1}},
-		"left, and noticed too late": {[]*entry{left(sent(0, 2*s+100*ms, 0)), sent(2*s, 3*s, 201)}, []int64{0, 0}},
-		"left, but sent together":    {[]*entry{left(sent(0, 150*ms, 0)), left(sent(100*ms, 150*ms, 0))}, []int64{0, 0}},
-		"left, and not together":     {[]*entry{left(sent(0, 150*ms, 0)), left(sent(101*ms, 150*ms, 0))}, []int64{0, 1}},
-		"ended, and did not leave":   {[]*entry{sent(0, 2*s+1*ms, 503), sent(2*s, 3*s, 201)}, []int64{0, 0}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			countRequests(tt.requests)
-			entries := slices.Clone(tt.requests)
-			slices.Reverse(entries)
-			noteRepetitions(entries)
-			var got []int64
-			for i, e := range entries {
-				got = append(got, e.Repeats)
-				equal(t, "Repeats in the journal", tt.requests[i].Repeats, 0)
+		e := entry{Operation: "createPet", Method: "POST", Client: "[::1]:80", Time: timestamp{time.Unix(1000, 0)}}
+		var o outcome
+		for _, field := range fields[1:] {
+			name, value, _ := strings.Cut(strings.ReplaceAll(field, "_", " "), "=")
+			switch name {
+			case "at":
+				e.Time = timestamp{time.Unix(1000, 0).Add(seconds(value))}
+			case "for":
+				e.Seconds = seconds(value).Seconds()
+			case "pet":
+				o.Pet = 1
+			case "name":
+				e.Body = `{"name":"` + value + `"}`
+			case "body":
+				e.Body = value
+			case "rest":
+				e.rest = 1
+			case "part":
+				e.isPartial = true
+			case "period":
+				e.period = &period{}
+			case "client":
+				e.Client = value
+			case "url":
+				e.URL = value
+			case "method":
+				e.Method = value
+			case "list":
+				e.Operation, e.Method = "listPets", "GET"
+			case "path":
+				e.Operation, e.URL = "", value
+			case "left":
+				o.hasLeft, o.Error = true, clientLeft+" before its answer"
+			case "error":
+				o.Error = value
+			case "fault":
+				code, retryAfter, _ := strings.Cut(value, "/")
+				effect, err := findEffect(code)
+				equal(t, "the error for "+code, err, nil)
+				e.Fault = &fault{effect: effect, faultParameters: faultParameters{RetryAfter: retryAfter}}
+			default:
+				e.Headers = journalHeader{name: {value}}
 			}
-			equal(t, "what they repeat", got, tt.want)
-		})
-	}
-
-	// Requests are equal if they agree in these.
-	for name, tt := range map[string]struct {
-		change  func(*entry)
-		repeats int64
-	}{
-		"period":        {func(e *entry) { e.period = &period{Number: 2} }, 0},
-		"address":       {func(e *entry) { e.Client = "[::2]:80" }, 0},
-		"port":          {func(e *entry) { e.Client = "[::1]:81" }, 1},
-		"method":        {func(e *entry) { e.Method = "HEAD" }, 0},
-		"URL":           {func(e *entry) { e.URL = "/?x" }, 0},
-		"body":          {func(e *entry) { e.Body = "x" }, 0},
-		"part of it":    {func(e *entry) { e.isPartial = true }, 0},
-		"User-Agent":    {func(e *entry) { e.Headers = journalHeader{"User-Agent": {"x"}} }, 0},
-		"Origin":        {func(e *entry) { e.Headers = journalHeader{"Origin": {"x"}} }, 0},
-		"Authorization": {func(e *entry) { e.Headers = journalHeader{"Authorization": {"x"}} }, 0},
-		"Content-Type":  {func(e *entry) { e.Headers = journalHeader{"Content-Type": {"x"}} }, 0},
-		"other headers": {func(e *entry) { e.Headers = journalHeader{"Prefer": {"x"}, "X-Request-Id": {"x"}} }, 1},
-	} {
-		for _, changed := range []int{0, 1} {
-			entries := []*entry{sent(0, 1*s, 503), sent(2*s, 3*s, 201)}
-			countRequests(entries)
-			tt.change(entries[changed])
-			noteRepetitions(entries)
-			equal(t, "what the second repeats if they differ in "+name, entries[1].Repeats, tt.repeats)
+		}
+		n, _ := strconv.Atoi(count)
+		for range n {
+			copied := e
+			if status != "-" {
+				o := o
+				o.Status, _ = strconv.Atoi(status)
+				copied.outcome = &o
+			}
+			requests = append(requests, &copied)
 		}
 	}
-}
-
-// countRequests counts requests as they arrive and end, as the journal does. They are in the
-// order of arrival.
-func countRequests(requests []*entry) {
+	// They are counted as they arrive and end.
 	for i, e := range requests {
 		e.Arrived = int64(i + 1)
 		for _, other := range requests {
-			if other.outcome == nil {
-				continue
-			}
 			end := other.Time.Add(other.duration())
-			if !end.After(e.Time.Time) {
-				e.endedBefore++
+			if other.outcome != nil && !end.After(e.Time.Time) {
+				e.endingsBefore++
 			}
-			if e.outcome != nil && !end.After(e.Time.Add(e.duration())) {
+			if other.outcome != nil && e.outcome != nil && !end.After(e.Time.Add(e.duration())) {
 				e.Ended++
 			}
 		}
+	}
+	return requests
+}
+
+// A request repeats the last equal one that was over when it arrived, if that one had failed.
+func TestRepetitions(t *testing.T) {
+	for _, tt := range []struct{ name, requests, repeats string }{
+		{"after an error", "503 for=1, 201 at=2", "0 1"},
+		{"after a refusal", "400 for=1, 400 at=2", "0 1"},
+		{"after no answer", "0 for=1, 201 at=2", "0 1"},
+		{"after a success", "201 for=1, 503 at=2", "0 0"},
+		{"after a part", "200 for=1 fault=malformed, 200 at=2", "0 1"},
+		{"each repeats the last", "503 for=1, 503 at=2 for=1, 201 at=4", "0 1 2"},
+		{"a success ends it", "503 for=1, 201 at=2 for=1, 201 at=4", "0 1 0"},
+		{"two repeat the same", "503 for=1, 201 at=2 for=7, 201 at=3 for=6", "0 1 1"},
+		{"the other one in flight", "503 for=2, 201 at=1 for=2", "0 0"},
+		{"a hedge that succeeds", "503 for=5, 201 at=1 for=1, 201 at=6", "0 0 0"},
+		{"at once, but for the last", "503 for=2, 503 for=5, 201 at=3", "0 0 1"},
+		{"one that waits", "503 for=1, - at=2, 201 at=3", "0 1 1"},
+
+		// The client may have left before petstore notices it.
+		{"left, and noticed in time", "0 for=2.099 left, 201 at=2", "0 1"},
+		{"left, and noticed too late", "0 for=2.1 left, 201 at=2", "0 0"},
+		{"left, but sent together", "0 for=0.15 left, 0 at=0.1 for=0.05 left", "0 0"},
+		{"left, and not together", "0 for=0.15 left, 0 at=0.101 for=0.049 left", "0 1"},
+		{"ended, and did not leave", "503 for=2.001, 201 at=2", "0 0"},
+
+		// Requests are equal if they agree in these.
+		{"period", "503, 201 at=2 period", "0 0"},
+		{"address", "503, 201 at=2 client=[::2]:80", "0 0"},
+		{"port", "503, 201 at=2 client=[::1]:81", "0 1"},
+		{"method", "503, 201 at=2 method=HEAD", "0 0"},
+		{"URL", "503, 201 at=2 url=/?x", "0 0"},
+		{"body", "503, 201 at=2 body=x", "0 0"},
+		{"rest of the body", "503, 201 at=2 rest", "0 0"},
+		{"whole body", "503 part, 201 at=2", "0 0"},
+		{"the other whole body", "503, 201 at=2 part", "0 0"},
+		{"User-Agent", "503, 201 at=2 User-Agent=x", "0 0"},
+		{"Origin", "503, 201 at=2 Origin=x", "0 0"},
+		{"Authorization", "503, 201 at=2 Authorization=x", "0 0"},
+		{"Content-Type", "503, 201 at=2 Content-Type=x", "0 0"},
+		{"other headers", "503, 201 at=2 X-Request-Id=x", "0 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			requests := requestsOf(t, tt.requests)
+			shown := slices.Clone(requests)
+			noteRepetitions(shown)
+			var got []string
+			for i, e := range shown {
+				got = append(got, fmt.Sprint(e.Repeats))
+				equal(t, "Repeats in the journal", requests[i].Repeats, 0)
+			}
+			equal(t, "what they repeat", strings.Join(got, " "), tt.repeats)
+		})
 	}
 }
 
@@ -1839,10 +1791,11 @@ func TestRepeats(t *testing.T) {
 	s.do(t, "POST /v1/pets", newRex)
 	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText))
 	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText))
-	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText+1))
 	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText+1)) // of which a byte is not kept
+	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText+1))
+	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText)+"y")
 	ended, _ := repeats("")
-	equal(t, "what the requests repeat", ended, []int64{0, 1, 0, 0, 4, 0, 0})
+	equal(t, "what the requests repeat", ended, []int64{0, 1, 0, 0, 4, 0, 6, 0})
 
 	// A body that does not come whole is equal to none.
 	s.reset(t, "")
@@ -2346,10 +2299,10 @@ func TestInFlightAtReset(t *testing.T) {
 	s.wantFault(t, `{"code":"404","matched":1,"applied":1,"next":{"code":"404"}}`)
 
 	// Whoever is released by a reset finds the new state.
-	old, _ := s.service.journal.current()
+	old := s.service.journal.currentWorld()
 	found := make(chan *world, 1)
 	context.AfterFunc(old.ctx, func() {
-		w, _ := s.service.journal.current()
+		w := s.service.journal.currentWorld()
 		found <- w
 	})
 	s.reset(t, array(manyPets(10_000)...))
@@ -2577,13 +2530,13 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"-addr", ""}, "", 2, "-addr takes host:port"},
 		{[]string{"-check"}, "", 2, "-check needs the command that runs the client; -h lists the flags"},
 		{[]string{"-stdin", "-check", "true"}, "", 2, "-check and -stdin exclude each other"},
-		{[]string{"-accept", "lost"}, "", 2, "-accept, -only, -operation and -skip need -check"},
-		{[]string{"-only", "lost"}, "", 2, "-accept, -only, -operation and -skip need -check"},
-		{[]string{"-operation", "getPet"}, "", 2, "-accept, -only, -operation and -skip need -check"},
-		{[]string{"-skip", "1"}, "", 2, "-accept, -only, -operation and -skip need -check"},
+		{[]string{"-accept", "lost"}, "", 2, "-accept needs -check"},
+		{[]string{"-only", "lost"}, "", 2, "-only needs -check"},
+		{[]string{"-operation", "getPet"}, "", 2, "-operation needs -check"},
+		{[]string{"-skip", "1"}, "", 2, "-skip needs -check"},
 		{[]string{"-skip", "-1", "-check", "true"}, "", 2, "-skip is -1; it must be 0 or more"},
 		{[]string{"-skip", "x", "-check", "true"}, "", 2, `invalid value "x" for flag -skip`},
-		{[]string{"-accept", "lost,x", "-check", "true"}, "", 2, "there is no fault 'x'; the faults are 400,401,429,503,503-all,hangup,"},
+		{[]string{"-accept", "lost,x", "-check", "true"}, "", 2, "there is no fault 'x'; the faults are 400,401,429,503,503-all,after:500,"},
 		{[]string{"-only", "", "-check", "true"}, "", 2, "there is no fault ''"},
 		{[]string{"-operation", "reset", "-check", "true"}, "", 2, "-operation is 'reset'; it must be listPets, createPet or getPet"},
 		{[]string{"-check", "true"}, "k k", 2, "PETSTORE_API_KEY must be"},
@@ -2601,7 +2554,7 @@ func TestCommandLine(t *testing.T) {
 		for _, arg := range tt.args {
 			name, _, _ := strings.Cut(arg, "=")
 			tested[name] = true
-			needsCheck[name] = needsCheck[name] || strings.HasSuffix(tt.stderr, " need -check")
+			needsCheck[name] = needsCheck[name] || strings.HasSuffix(tt.stderr, " needs -check")
 		}
 		t.Run(fmt.Sprintf("%.40q %.10q", tt.args, tt.key), func(t *testing.T) {
 			code, stdout, stderr := output(petstore(tt.key, tt.args...))
@@ -2737,7 +2690,7 @@ func TestStop(t *testing.T) {
 		defer func() { equal(t, "what ServeHTTP panics with", recover(), any(http.ErrAbortHandler)) }()
 		call(s.service, "POST", "/v1/pets", newRex)
 	}()
-	w, _ := s.service.journal.current()
+	w := s.service.journal.currentWorld()
 	equal(t, "the number of pets", len(w.pets.ordered), 1)
 
 	const most = 100 * time.Millisecond
@@ -2989,29 +2942,32 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	const (
 		none    = "exits with 0, but has added 0 of 1 pets"
-		unread  = "exits with 0, but can use 0 of 1 answers"
+		unread  = "exits with 0, though an answer "
 		twice   = "adds 2 pets instead of 1"
 		tooSoon = "repeats after ? s, although Retry-After asks for 3 s"
-		of      = " of createPet (- is no answer)\n"
-		ofThree = " of createPet, request 1 of 3: -skip chooses another (- is no answer)\n"
+		marks   = " (- is no answer, ! one that cannot be used)\n"
+		of      = " of createPet" + marks
+		ofThree = " of createPet, request 1 of 3: -skip chooses another" + marks
 	)
 	for _, tt := range []struct {
 		flags, client string
 		findings      []string // with ? for numbers of seconds
 		rest          string   // what follows the ways out
 	}{
-		{"", "careful", nil, "0 findings with 15 faults" + of},
+		{"", "careful", nil, "0 findings with 17 faults" + of},
 		{"", "naive", []string{
 			"400 repeats the request after a 400", "401 repeats the request 3 times after a 401",
-			"429 " + tooSoon, "503 " + tooSoon, "503-all repeats 3 times in ? s",
-			"lost " + twice, "truncate " + twice, "stall " + twice, "drip " + twice, "malformed " + twice, "html " + twice,
+			"429 " + tooSoon, "503 " + tooSoon, "503-all repeats 3 times after less than 50 ms",
+			"after:500 " + twice, "after:504 " + twice, "lost " + twice, "truncate " + twice, "stall " + twice, "drip " + twice, "malformed " + twice, "html " + twice,
 			"late " + twice,
-		}, "12 findings with 15 faults" + of},
+		}, "14 findings with 17 faults" + of},
 		{"", "swallowing", []string{
 			"400 " + none, "401 " + none, "429 " + none, "503 " + none, "503-all " + none,
-			"hangup " + none, "rst " + none, "lost " + unread, "truncate " + unread, "stall " + unread, "drip " + unread,
-			"malformed " + unread, "html " + unread, "late " + unread,
-		}, "14 findings with 15 faults" + of},
+			"after:500 " + unread + "was an error", "after:504 " + unread + "was an error", "hangup " + none, "rst " + none,
+			"lost " + unread + "was lost", "truncate " + unread + "was cut", "stall " + unread + "came too late",
+			"drip " + unread + "came too late", "malformed " + unread + "was no JSON", "html " + unread + "was an error",
+			"late " + unread + "came too late",
+		}, "Never repeated after: 429, 503, 503-all.\n16 findings with 17 faults" + of},
 
 		{"-only 400,503,lost", "three", nil, "0 findings with 3 faults" + ofThree},
 		{"-only lost", "parallel", []string{"lost adds 4 pets instead of 3"}, "1 finding with 1 fault" + ofThree},
@@ -3019,7 +2975,7 @@ func TestCheck(t *testing.T) {
 		{"-only lost", "flooding", []string{"lost " + twice}, "1 finding with 1 fault" + of},
 		{"-only lost", "clearing", []string{"lost " + twice}, "1 finding with 1 fault" + of},
 		{"-only late", "babbling", nil, "0 findings with 1 fault" + of},
-		{"-only 503-all", "endless", []string{"503-all still repeats after 10000 requests (9999 times); repeats 9999 times in ? s"},
+		{"-only 503-all", "endless", []string{"503-all still repeats after 10000 requests (? times); repeats ? times after less than 50 ms"},
 			"2 findings with 1 fault" + of},
 		{"-only lost", "forging", []string{"lost sends a createPet that is refused: 400, the body is [  \" 2J \"]; " +
 			`it must be a JSON object, such as {"name":"Rex","categoryId":7}`}, "1 finding with 1 fault" + of},
@@ -3028,16 +2984,14 @@ func TestCheck(t *testing.T) {
 		{"-only lost", "polling", nil, "listPets was not tested: -operation listPets\n0 findings with 1 fault" + of},
 
 		// The operation, and which of its requests gets the fault.
-		{"-only 503,lost,malformed -seed SEED", "reads", nil,
-			"0 findings with 3 faults of listPets (- is no answer)\n"},
 		{"-only html", "lister", nil, "listPets was not tested: -operation listPets\n0 findings with 1 fault" + of},
-		{"-only html -operation listPets", "lister", []string{"html " + unread}, "createPet was not tested: -operation createPet\n" +
-			"1 finding with 1 fault of listPets (- is no answer)\n"},
+		{"-only html -operation listPets", "lister", []string{"html " + unread + "was an error"}, "createPet was not tested: -operation createPet\n" +
+			"1 finding with 1 fault of listPets" + marks},
 		{"-only lost -skip 2", "twin", []string{"lost " + "adds 4 pets instead of 3"}, "1 finding with 1 fault" +
 			strings.Replace(ofThree, "1 of", "3 of", 1)},
-		{"-only newer,malformed,lost -seed SEED", "reads", nil, "0 findings with 3 faults of listPets (- is no answer)\n"},
+		{"-only newer,malformed,lost -seed SEED", "reads", nil, "0 findings with 3 faults of listPets" + marks},
 		{"-only newer,malformed,lost", "reads", nil, "the answer had no pet, so newer and malformed test little: " +
-			"-seed adds some\n0 findings with 3 faults of listPets (- is no answer)\n"},
+			"-seed adds some\n0 findings with 3 faults of listPets" + marks},
 
 		// What is accepted. Flags that are given twice add up.
 		{"-only html,lost -only newer -accept lost,newer -accept stall", "naive",
@@ -3054,14 +3008,14 @@ func TestCheck(t *testing.T) {
 			equal(t, "the head", rows[0], "fault      exit seconds  pets  answers              finding")
 			var findings []string
 			for _, row := range rows[1:] {
-				row = regexp.MustCompile(`\d+\.\d+( s)`).ReplaceAllString(row, "?$1")
-				match := regexp.MustCompile(`^(\S+) +-?\d+ +\d+\.\d +\d+ +(?:[-\d…]+ +)*([a-z].*)`).FindStringSubmatch(row)
+				row = regexp.MustCompile(`\d+\.\d+( s)|\d{4}( times)`).ReplaceAllString(row, "?$1$2")
+				match := regexp.MustCompile(`^(\S+) +-?\d+ +\d+\.\d +\d+ +(?:[-\d…!]+ +(?:x\d+ +)?)*([a-wyz].*)`).FindStringSubmatch(row)
 				if match != nil {
 					findings = append(findings, match[1]+" "+match[2])
 				}
 			}
 			equal(t, "the findings", findings, tt.findings)
-			wayOut := regexp.MustCompile(`(?m)^[-a-z0-9, ]+: [A-Z].*\.\n`)
+			wayOut := regexp.MustCompile(`(?m)^[-a-z0-9:, ]+: [A-Z].*\.\n`)
 			equal(t, "what follows the ways out", wayOut.ReplaceAllString(rest, ""), tt.rest)
 			wantCode, wantStderr := 0, ""
 			if !strings.Contains(tt.rest, "0 findings") {
@@ -3106,16 +3060,16 @@ func TestCheckOutput(t *testing.T) {
 	matches(t, "standard output", stdout, `^fault      exit seconds  pets  answers              finding
 none          0     \d\.\d     1  201
 400           0     \d\.\d     1  400 201              repeats the request after a 400
-401           1     \d\.\d     0  401 401 401 401      repeats the request 3 times after a 401; accepted
-503-all       1     \d\.\d     0  503 503 503 503      repeats 3 times in 0\.\d\d s
+401           1     \d\.\d     0  401 x4               repeats the request 3 times after a 401; accepted
+503-all       1     \d\.\d     0  503 x4               repeats 3 times after less than 50 ms
 lost          0     \d\.\d     2  - 201                adds 2 pets instead of 1
 html          0     \d\.\d     2  502 201              adds 2 pets instead of 1
 newer         0     \d\.\d     1  201
 
 400: Do not repeat .*\.
 503-all: Wait before .*\.
-lost, html: Repeat a POST only if it was not performed, .*\.
-4 findings, 1 accepted, with 6 faults of createPet \(- is no answer\)
+lost, html: Repeat only the request that failed, .*\.
+4 findings, 1 accepted, with 6 faults of createPet \(- is no answer, ! one that cannot be used\)
 $`)
 
 	// The client has an empty input, and finds petstore without a proxy. Each run has an
@@ -3140,19 +3094,15 @@ $`)
 	_, _, stderr = output(cmd)
 	contains(t, "the output of a client without any proxy", stderr, " no_proxy=*,*\n")
 
-	// The answers are those for the operation, from the struck request on.
-	for answers, want := range map[int]string{5: "503 503 503 503 503", 6: "503 503 503 503 …"} {
-		struck := &entry{Operation: "listPets", outcome: &outcome{Status: 503}}
-		run := &clientRun{struck: struck, requests: []*entry{
-			{Operation: "listPets", outcome: &outcome{Status: 200}}, struck,
-			{Operation: "getPet", outcome: &outcome{Status: 200}},
-		}}
-		for range answers - 1 {
-			run.requests = append(run.requests, &entry{Operation: "listPets", outcome: &outcome{Status: 503}})
-		}
-		var row strings.Builder
-		printRow(&row, "listPets", verdict{run: run})
-		matches(t, fmt.Sprintf("a row with %d answers", answers), row.String(), "0  "+want+"\n$")
+	// The answers are those for the operation, from the struck one on.
+	for requests, want := range map[string]string{
+		"200 list, 503 list fault=503, 200 list left, 200 list, 200 path=/x": "503 200! 200",
+		"0 fault=lost, 0, 503, 12x201":                                       "- x2 503 201 x12",
+		"500 fault=500, 501, 500, 501, 500":                                  "500 501 500 501 500",
+		"500 fault=500, 501, 500, 501, 500, 501":                             "500 501 500 501 …",
+	} {
+		run := runOf(t, 0, requests)
+		equal(t, "the answers to "+requests, run.answers(run.struck.Operation), want)
 	}
 }
 
@@ -3232,7 +3182,7 @@ func TestCheckSignals(t *testing.T) {
 			seed:   newStore(),
 			stderr: said,
 			limit:  time.Hour,
-			maxEnd: 5 * time.Second, // more than the client takes, even on a busy machine
+			grace:  5 * time.Second, // more than the client takes, even on a busy machine
 		}
 		ctx, interrupt := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
@@ -3270,8 +3220,8 @@ func TestCheckInterruptedLate(t *testing.T) {
 			equal(t, "the exit code while this waits", <-stops, 2)
 		}
 	}}
-	code := run(ctx, onStop, []string{"-only", "newer", "-check", os.Args[0], "client", "careful"},
-		func(string) string { return "" }, nil, stdout, io.Discard)
+	p := process{func(string) string { return "" }, nil, stdout, io.Discard, onStop}
+	code := p.run(ctx, []string{"-only", "newer", "-check", os.Args[0], "client", "careful"})
 	equal(t, "the exit code", code, 2)
 }
 
@@ -3282,7 +3232,7 @@ func TestCheckTimeLimit(t *testing.T) {
 		seed:   newStore(),
 		stderr: io.Discard,
 		limit:  100 * time.Millisecond,
-		maxEnd: time.Second,
+		grace:  time.Second,
 	}
 	r, err := c.run(context.Background(), "code=ok", nil)
 	equal(t, "the error", err, nil)
@@ -3298,244 +3248,139 @@ func TestCheckTimeLimit(t *testing.T) {
 	equal(t, "the limit with a fault", c.limit, patience+usual.took)
 }
 
-// Each finding has its limits.
+// Each finding has its limits. The reference has the first one of each rule.
 func TestFindings(t *testing.T) {
-	// made returns a request that arrived after some seconds, and was answered after some more.
-	made := func(arrived, seconds float64, status int) *entry {
-		begin := time.Unix(1000, 0).Add(time.Duration(arrived * float64(time.Second)))
-		return &entry{Operation: "createPet", Time: timestamp{begin}, Seconds: seconds, outcome: &outcome{Status: status}}
-	}
-	body := func(e *entry, text string) *entry {
-		e.Body = text
-		return e
-	}
-	named := func(e *entry, name string) *entry { return body(e, `{"name":"`+name+`"}`) }
-	another := func(arrived float64, status int) *entry { return named(made(arrived, 0, status), "Ida") }
-	other := func(arrived float64, status int) *entry { // for another operation
-		e := made(arrived, 0, status)
-		e.Operation, e.Method = "listPets", "GET"
-		return e
-	}
-	at := func(e *entry, target string) *entry {
-		e.URL = target
-		return e
-	}
-	typed := func(e *entry, header, value string) *entry {
-		e.Headers = journalHeader{header: {value}}
-		return e
-	}
-	reading := func(e *entry, method string) *entry {
-		e.Method = method
-		return e
-	}
-	added := func(e *entry, pet int64) *entry {
-		e.Pet = pet
-		return e
-	}
-	failed := func(e *entry, message string) *entry {
-		e.Error = message
-		return e
-	}
-	struck := func(seconds float64, status int, code, retryAfter string) *entry {
-		e := made(0, seconds, status)
-		effect, err := findEffect(code)
-		equal(t, "the error for "+code, err, nil)
-		e.Fault = &fault{effect: effect}
-		e.Fault.RetryAfter = retryAfter
-		return e
-	}
-	many := func(n int, e *entry) (list []*entry) {
-		for range n {
-			copied := *e
-			list = append(list, &copied)
-		}
-		return list
-	}
-	usually := func(n int) []*entry { return many(n, made(0, 0, 201)) }
-	// with returns the requests of a run: the struck one, and those that follow.
-	with := func(struck *entry, later ...*entry) []*entry { return append([]*entry{struck}, later...) }
 	const (
-		cut     = -2 // the client was ended, after 61 seconds
-		left    = "the client left before the end of its answer"
-		early   = "repeats after 1.00 s, although Retry-After asks for 3 s"
-		of400   = "repeats the request after a 400"
-		unread  = "exits with 0, but can use 0 of 1 answers"
-		halfway = "exits with 0, but can use 1 of 2 answers"
+		cut    = -2 // the client was ended, after 61 seconds
+		early  = "repeats after 1.00 s, although Retry-After asks for 3 s"
+		of400  = "repeats the request after a 400"
+		of401  = "repeats the request 2 times after a 401"
+		lost   = "exits with 0, though an answer was lost"
+		late   = "exits with 0, though an answer came too late"
+		atOnce = "repeats 2 times after less than 50 ms"
 	)
-	tested := map[string]bool{} // the formats of findings
-	for name, tt := range map[string]struct {
-		exitCode int
-		usual    []*entry // without a fault
-		requests []*entry
-		want     string
+	found := make([]string, len(rules)) // for each rule, what was first found
+	for _, tt := range []struct {
+		name             string
+		exitCode         int
+		usual, run, want string
 	}{
-		"waits until the end":     {cut, usually(1), with(struck(0, 503, "503", "")), "does not end within 61 s"},
-		"repeats until the end":   {cut, usually(1), with(struck(0, 503, "503", ""), many(6, made(60, 0, 503))...), "still repeats after 61 s (6 times)"},
-		"has more to send":        {cut, usually(9), with(struck(0, 503, "503", ""), many(5, made(60, 0, 503))...), "does not end within 61 s"},
-		"repeats the first of 3":  {cut, append(usually(1), named(made(1, 0, 201), "Ida"), named(made(2, 0, 201), "Tom")), with(struck(0, 503, "503", ""), many(6, made(60, 0, 503))...), "still repeats after 61 s (6 times)"},
-		"repeats once until then": {cut, usually(1), with(struck(0, 0, "lost", ""), made(60, 0, 201)), "does not end within 61 s"},
-		"crashes":                 {-1, usually(1), with(struck(0, 0, "lost", "")), "is ended by a signal"},
-		"waits for over 25 s":     {1, usually(1), with(struck(25.1, 201, "stall", "")), "still waits after 25 s"},
-		"waits for 24.9 s":        {1, usually(1), with(struck(24.9, 201, "stall", "")), ""},
+		{"repeats until the end", cut, "201", "503 fault=503, 503 at=30, 503 at=60", "still repeats after 61 s (2 times)"},
+		{"waits until the end", cut, "201", "503 fault=503", "does not end within 61 s"},
+		{"repeats once until then", cut, "201", "0 fault=lost, 201 at=60", "does not end within 61 s"},
+		{"has more to send", cut, "9x201", "503 fault=503, 5x503 at=60", "does not end within 61 s"},
+		{"crashes", -1, "201", "0 fault=lost", "is ended by a signal"},
+		{"waits for over 25 s", 1, "201", "201 fault=stall for=25.1", "still waits after 25 s"},
+		{"waits for 25 s", 1, "201", "201 fault=stall for=25", ""},
 
-		"repeats before Retry-After": {1, usually(1), with(struck(0, 429, "429", "3"), made(2.85, 0, 201)),
-			"repeats after 2.85 s, although Retry-After asks for 3 s"},
-		"repeats after Retry-After": {1, usually(1), with(struck(0, 429, "429", "3"), made(2.95, 0, 201)), ""},
-		"repeats before a date": {1, usually(1), with(struck(0, 503, "503", "date:3"), made(2, 0, 201)),
-			"repeats after 2.00 s, although Retry-After asks for 3 s"},
-		"repeats twice, first early": {1, usually(1), with(struck(0, 429, "429", "3"), made(1, 0, 503), made(9, 0, 201)), early},
-		"repeats early, and sends another": {1, usually(1),
-			with(struck(0, 429, "429", "3"), made(1, 0, 201), another(3, 201)), early},
-		"repeats early with another name": {1, usually(1), with(struck(0, 429, "429", "3"), another(1, 201)), early},
-		// Equal requests are usual. If they are sent together, none of them is a repetition.
-		"polls early": {1, with(reading(made(0, 0, 200), "GET"), reading(made(1, 0, 200), "GET")),
-			with(reading(struck(0, 429, "429", "3"), "GET"), reading(made(1, 0, 200), "GET")), early},
-		"polls early, by HEAD": {1, with(reading(made(0, 0, 200), "HEAD"), reading(made(1, 0, 200), "HEAD")),
-			with(reading(struck(0, 429, "429", "3"), "HEAD"), reading(made(1, 0, 200), "HEAD")), early},
-		"polls late": {1, with(reading(made(0, 0, 200), "GET"), reading(made(3, 0, 200), "GET")),
-			with(reading(struck(0, 429, "429", "3"), "GET"), reading(made(3, 0, 200), "GET")), ""},
-		"reads twice, at once": {1, with(reading(made(0, 1, 200), "GET"), reading(made(1.09, 0, 200), "GET")),
-			with(reading(struck(0, 429, "429", "3"), "GET"), reading(made(0.1, 0, 200), "GET")), ""},
-		"adds two, with a pause": {1, with(made(0, 0, 201), made(1, 0, 201)), with(struck(0, 429, "429", "3"), made(1, 0, 201)), ""},
-		"three at once":          {1, usually(3), with(struck(0, 429, "429", "3"), made(0, 0, 201), made(0, 0, 201), made(3, 0, 201)), ""},
-		"three with a number for each run": {1, many(3, named(made(0, 0, 201), "run-5")),
-			with(named(struck(0, 429, "429", "3"), "run-6"), many(2, named(made(0, 0, 201), "run-6"))...), ""},
-		"four instead of three at once": {1, usually(3),
-			with(struck(0, 429, "429", "3"), made(0, 0, 201), made(0, 0, 201), made(1, 0, 201)), early},
+		{"adds a pet twice", 1, "201 pet", "0 fault=lost pet, 201 at=1 pet", "adds 2 pets instead of 1"},
+		{"adds equal pets, as usual", 1, "2x201 pet", "0 fault=lost pet, 201 at=1 pet", ""},
+		{"adds one of two", 0, "2x201 pet", "0 fault=lost, 201 at=1 pet", "exits with 0, but has added 1 of 2 pets"},
 
-		"three times, over ten a second":  {1, usually(1), with(struck(0, 503, "503", ""), many(3, made(0.29, 0, 503))...), "repeats 3 times in 0.29 s"},
-		"three times, under ten a second": {1, usually(1), with(struck(0, 503, "503", ""), many(3, made(0.31, 0, 503))...), ""},
-		"twice, without a pause":          {1, usually(1), with(struck(0, 503, "503", ""), many(2, made(0.019, 0, 503))...), "repeats 2 times in 0.02 s"},
-		"twice, with a random pause":      {1, usually(1), with(struck(0, 503, "503", ""), many(2, made(0.021, 0, 503))...), ""},
-		"once, at once":                   {1, usually(1), with(struck(0, 503, "503", ""), made(0, 0, 503)), ""},
-		"each of two once":                {1, usually(2), with(struck(0, 503, "503", ""), many(3, made(0, 0, 503))...), ""},
-		"each of three twice": {1, usually(3), slices.Concat(many(3, struck(0, 503, "503", "")),
-			many(3, made(0.25, 0, 503)), many(3, made(0.5, 0, 503))), ""},
-		"with other names, at once": {1, usually(1), with(struck(0, 503, "503", ""), many(3, another(0.1, 503))...),
-			"repeats 3 times in 0.10 s"},
+		// A client that exits with 0 has what it wants.
+		{"loses an answer", 0, "201", "0 fault=lost", lost},
+		{"gives up", 0, "201", "0 fault=ok for=2 left", late},
+		{"takes an error", 0, "201", "502 fault=html", "exits with 0, though an answer was an error"},
+		{"takes what is no JSON", 0, "201", "201 fault=malformed", "exits with 0, though an answer was no JSON"},
+		{"takes a part", 0, "201", "201 fault=truncate", "exits with 0, though an answer was cut"},
+		{"has read enough", 0, "201", "201 fault=drip for=0.09 left", ""},
+		{"has not read enough", 0, "201", "201 fault=drip for=0.1 left", late},
+		{"repeats", 0, "201", "503 fault=503, 201 at=1", ""},
+		{"sends one of two", 0, "2x201", "201 fault=drip", ""},
+		{"one of two, unheard", 0, "2x201", "0 fault=stall, 201 at=1 name=Ida", lost},
+		{"an equal one succeeds", 0, "2x201 pet", "0 fault=lost pet, 201 at=1 pet", lost},
+		{"reads", 0, "3x201", "0 fault=lost, 200 at=1, 200 at=2", ""},
+		{"looks, even before it has left", 0, "201", "0 fault=lost for=2, 200 list at=0.1", ""},
+		{"looks, as usual", 0, "201, 200 list", "0 fault=lost, 200 list at=1", lost},
+		{"looks once more", 0, "201, 200 list", "0 fault=lost, 200 list at=1, 200 list at=2", ""},
+		{"looks before", 0, "201", "200 list, 0 fault=lost at=1", lost},
+		{"looks in vain", 0, "201", "0 fault=lost, 404 list at=1", lost},
 
-		"adds a pet twice": {1, many(1, added(made(0, 0, 201), 1)), with(added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)), "adds 2 pets instead of 1"},
-		"adds a pet twice, and stops": {1, with(added(made(0, 0, 201), 1), added(another(0, 201), 2)),
-			with(added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)), "adds 2 equal pets instead of 1"},
-		"adds equal pets, as usual": {1, many(2, added(made(0, 0, 201), 1)), with(added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)), ""},
-		"adds one of two": {0, many(2, added(made(0, 0, 201), 1)), with(struck(0, 0, "lost", ""), added(made(1, 0, 201), 1)),
-			"exits with 0, but has added 1 of 2 pets"},
+		{"fails with a right answer", 1, "201", "201 fault=newer", "fails, although the answer is right"},
+		{"fails, as it has left", 1, "201", "201 fault=drip left", ""},
 
-		"repeats after a 400":           {1, usually(1), with(struck(0, 400, "400", ""), made(0, 0, 201)), of400},
-		"equal ones after it, as usual": {1, usually(2), with(struck(0, 400, "400", ""), made(0, 0, 201)), ""},
-		"mends the body":                {1, usually(1), with(struck(0, 400, "400", ""), another(0, 201)), ""},
-		"mends the type":                {1, usually(1), with(struck(0, 400, "400", ""), typed(made(0, 0, 201), "Content-Type", "x")), ""},
-		"counts its tries in the agent": {1, usually(1), with(struck(0, 400, "400", ""), typed(made(0, 0, 201), "User-Agent", "2")), of400},
-		"numbers its runs and tries": {1, many(1, named(made(0, 0, 201), "Rex 5-1")),
-			with(named(struck(0, 400, "400", ""), "Rex 6-1"), named(made(0, 0, 201), "Rex 6-2")), of400},
-		"numbers them in hexadecimal": {1, many(1, named(made(0, 0, 201), "Rex f0-A1")),
-			with(named(struck(0, 400, "400", ""), "Rex 0cb-1"), named(made(0, 0, 201), "Rex 0cb-E2")), of400},
-		"numbers in the target": {1, many(1, at(made(0, 0, 201), "/x?n=5")),
-			with(at(struck(0, 400, "400", ""), "/x?n=6"), at(made(0, 0, 201), "/x?n=7")), of400},
-		"a new name, once":         {1, usually(1), with(named(struck(0, 400, "400", ""), "Ada")), ""},
-		"a new name, twice":        {1, usually(1), with(named(struck(0, 400, "400", ""), "Ada"), named(made(0, 0, 201), "Ada")), of400},
-		"orders members at random": {1, usually(1), with(body(struck(0, 400, "400", ""), `{"a":1,"b":[2]}`), body(made(0, 0, 201), `{"b":[2], "a":1}`)), of400},
-		"a word for each run": {1, many(2, named(made(0, 0, 201), "xyz")),
-			with(named(struck(0, 400, "400", ""), "uvw"), named(made(0, 0, 201), "uvw")), ""},
-		"two words for each run": {1, append(many(2, named(made(0, 0, 201), "xyz")), named(made(0, 0, 201), "abc")),
-			with(named(struck(0, 400, "400", ""), "uvw"), named(made(0, 0, 201), "uvw"), named(made(0, 0, 201), "rst")), ""},
-		"two, the other way round": {1, append(many(1, named(made(0, 0, 201), "abc")), many(2, named(made(0, 0, 201), "xyz"))...),
-			with(named(struck(0, 400, "400", ""), "uvw"), named(made(0, 0, 201), "uvw"), named(made(0, 0, 201), "rst")), ""},
-		"a word for each run, once more": {1, many(2, named(made(0, 0, 201), "xyz")),
-			with(named(struck(0, 400, "400", ""), "uvw"), many(2, named(made(0, 0, 201), "uvw"))...), of400},
-		"a word for each run, beside the same": {1, append(usually(2), named(made(0, 0, 201), "xyz")),
-			append(with(named(struck(0, 400, "400", ""), "uvw"), named(made(0, 0, 201), "uvw")), usually(2)...), of400},
-		"numbers of a run, each tried": {1, with(named(made(0, 0, 201), "5-1"), named(made(0, 0, 201), "5-2")),
-			many(3, named(struck(0, 401, "401", ""), "6-1")), "repeats the request 2 times after a 401"},
-		"numbers of a run, as usual": {1, many(2, named(made(0, 0, 201), "Rex 5")),
-			with(named(struck(0, 400, "400", ""), "Rex 6"), named(made(0, 0, 201), "Rex 6")), ""},
-		"repeats once after a 401": {1, usually(1), many(2, struck(0, 401, "401", "")), ""},
-		"repeats twice after a 401": {1, usually(1), many(3, struck(0, 401, "401", "")),
-			"repeats the request 2 times after a 401"},
-		"repeats with other names after a 401": {1, usually(1), with(struck(0, 401, "401", ""), another(0, 500), another(1, 500)),
-			"repeats the request 2 times after a 401"},
-
-		"is refused": {1, usually(1), with(struck(0, 503, "503", "3"), failed(made(4, 0, 415), "no 'a;b'; it must be c")),
+		{"is refused", 1, "201", "503 fault=503/3, 415 at=4 error=no_'a;b';_it_must_be_c",
 			"sends a createPet that is refused: 415, no 'a;b'; it must be c"},
-		"is refused on another path": {1, usually(1), with(struck(0, 503, "503", "3"),
-			failed(&entry{Method: "PUT", URL: "/x", Time: timestamp{time.Unix(1009, 0)}, outcome: &outcome{Status: 401}}, "no key")),
-			"sends a PUT /x that is refused: 401, no key"},
-		"is refused as too large": {1, usually(1), with(struck(0, 503, "503", "3"), failed(made(4, 0, 413), "too large")),
-			"sends a createPet that is refused: 413, too large"},
-		"finds nothing":              {1, usually(1), with(struck(0, 503, "503", "3"), failed(other(4, 404), "no pet")), ""},
-		"leaves within its body":     {1, usually(1), with(struck(0, 503, "503", "3"), failed(made(4, 0, 400), bodyCutShort)), ""},
-		"fails with a prompt answer": {1, usually(1), with(struck(0.9, 201, "drip", "")), "fails, although the answer is right"},
-		"fails with a slow answer":   {1, usually(1), with(struck(1.1, 201, "drip", "")), ""},
-		"fails, as it has left":      {1, usually(1), with(failed(struck(0.9, 201, "drip", ""), left)), ""},
+		{"is refused on another path", 1, "201", "503 fault=503/3, 401 at=9 path=/x error=no_key", "sends a POST /x that is refused: 401, no key"},
+		{"finds nothing", 1, "201", "503 fault=503/3, 404 list at=4 error=no_pet", ""},
 
-		// A client looks what became of a request, even before petstore notices that it has left.
-		"looks":               {0, usually(1), with(struck(2, 0, "lost", ""), other(0.1, 200)), ""},
-		"looks, as usual":     {0, append(usually(1), other(1, 200)), with(struck(2, 0, "lost", ""), other(3, 200)), unread},
-		"looks once more":     {0, append(usually(1), other(1, 200)), with(struck(2, 0, "lost", ""), other(3, 200), other(4, 200)), ""},
-		"looks before":        {0, usually(1), []*entry{other(-1, 200), struck(2, 0, "lost", "")}, unread},
-		"looks in vain":       {0, usually(1), with(struck(2, 0, "lost", ""), other(3, 404)), unread},
-		"repeats meanwhile":   {0, usually(1), with(struck(2, 0, "stall", ""), made(1, 0, 201)), ""}, // a hedge
-		"one of two, unheard": {0, usually(2), with(struck(2, 0, "stall", ""), another(1, 201)), halfway},
-		"polls":               {0, usually(3), with(struck(0, 0, "lost", ""), made(1, 0, 200), made(2, 0, 200)), ""},
-		"sends one of two":    {0, usually(2), with(struck(9, 201, "drip", "")), ""}, // and reads it
-		"an equal one succeeds": {0, many(2, added(made(0, 0, 201), 1)),
-			with(added(struck(0, 0, "lost", ""), 1), added(made(1, 0, 201), 2)), halfway},
+		{"repeats after a 400", 1, "201", "400 fault=400, 201", of400},
+		{"equal ones after it, as usual", 1, "2x201", "400 fault=400, 201", ""},
+		{"mends the body", 1, "201", "400 fault=400, 201 name=Ida", ""},
+		{"mends the type", 1, "201", "400 fault=400, 201 Content-Type=x", ""},
+		{"counts its tries in the agent", 1, "201", "400 fault=400, 201 User-Agent=2", of400},
+		{"orders members at random", 1, "201", `400 fault=400 body={"a":1,"b":[2]}, 201 body={"b":[2],_"a":1}`, of400},
+		{"numbers its runs and tries", 1, "201 name=Rex_f0-A1", "400 fault=400 name=Rex_0cb-1, 201 name=Rex_0cb-E2", of400},
+		{"a word for each run", 1, "201 name=abc, 2x201 name=xyz", "201 name=rst, 400 fault=400 name=uvw, 201 name=uvw", ""},
+		{"a word for each run, once more", 1, "2x201 name=xyz", "400 fault=400 name=uvw, 2x201 name=uvw", of400},
+		{"a word more than usual", 1, "201 name=xyz", "201 name=rst, 400 fault=400 name=uvw, 201 name=uvw", of400},
+
+		{"repeats once after a 401", 1, "201", "2x401 fault=401", ""},
+		{"repeats twice after a 401", 1, "201", "3x401 fault=401", of401},
+		{"with other names after a 401", 1, "201", "401 fault=401, 500 name=Ida, 500 at=1 name=Ida", of401},
+		{"repeats the first of two pages", 1, "200 list url=/1, 200 list url=/2", "200 list url=/1, 401 list url=/2 fault=401, 2x401 list url=/1 fault=401", of401},
+		{"one of two large integers", 1, "201 body=9007199254740992, 201 body=9007199254740993", "3x401 fault=401 body=9007199254740992", of401},
+
+		{"repeats before Retry-After", 1, "201", "429 fault=429/3, 201 at=2.85", "repeats after 2.85 s, although Retry-After asks for 3 s"},
+		{"repeats after Retry-After", 1, "201", "429 fault=429/3, 201 at=2.95", ""},
+		{"repeats before a date", 1, "201", "503 fault=503/date:3, 201 at=1", early},
+		{"repeats twice, first early", 1, "201", "429 fault=429/3, 503 at=1, 201 at=9", early},
+		{"repeats early with another name", 1, "201", "429 fault=429/3, 201 at=1 name=Ida", early},
+		{"polls early", 1, "2x200 list, 200 list at=9", "200 list, 429 list at=2 fault=429/3, 200 list at=3", ""},
+		{"polls early, as usual", 1, "200 list, 200 list at=1", "429 list fault=429/3, 200 list at=1", early},
+		{"polls late", 1, "200 list, 200 list at=3", "429 list fault=429/3, 200 list at=3", ""},
+		{"reads twice, at once", 1, "200 list for=1, 200 list at=1.09", "429 list fault=429/3, 200 list at=0.1", ""},
+		{"adds two, as usual", 1, "201, 201 at=1.09", "429 fault=429/3, 201 at=1, 201 at=3", ""},
+		{"adds two, and repeats one early", 1, "201, 201 at=1.11", "429 fault=429/3, 201 at=1", early},
+		{"four instead of three at once", 1, "3x201", "429 fault=429/3, 2x201, 201 at=1", early},
+
+		{"repeats at once", 1, "201", "503 fault=503, 503 at=0.049, 503 at=0.098", atOnce},
+		{"repeats after a pause", 1, "201", "503 fault=503, 503 at=0.049, 503 at=0.099", ""},
+		{"repeats at once between pauses", 1, "201", "503 fault=503, 503, 2x503 at=9", atOnce},
+		{"repeats once, at once", 1, "201", "503 fault=503, 503", ""},
+		{"each of two once", 1, "2x201", "503 fault=503, 3x503", ""},
+		{"each of three twice", 1, "3x201", "3x503 fault=503, 3x503 at=0.25, 3x503 at=0.5", ""},
+		{"with other names, at once", 1, "201", "503 fault=503, 2x503 name=Ida", atOnce},
 	} {
-		t.Run(name, func(t *testing.T) {
-			countRequests(tt.usual)
-			countRequests(tt.requests)
-			noteRepetitions(tt.requests)
-			i := slices.IndexFunc(tt.requests, func(e *entry) bool { return e.Fault != nil })
-			r := &clientRun{exitCode: tt.exitCode, took: 61 * time.Second, isCut: tt.exitCode == cut,
-				requests: tt.requests, struck: tt.requests[i]}
-			var findings []string
-			for _, rule := range compare(r, &clientRun{requests: tt.usual}).brokenRules() {
-				tested[rule.format] = true
-				findings = append(findings, rule.finding)
+		t.Run(tt.name, func(t *testing.T) {
+			c := compare(runOf(t, tt.exitCode, tt.run), &clientRun{requests: requestsOf(t, tt.usual)}, false)
+			var texts []string
+			for i, r := range rules {
+				if text := r.judge(c); text != "" {
+					found[i] = cmp.Or(found[i], "*"+text+"*")
+					texts = append(texts, text)
+				}
 			}
-			equal(t, "the findings", strings.Join(findings, "; "), tt.want)
+			equal(t, "the findings", strings.Join(texts, "; "), tt.want)
 		})
 	}
 
-	// A client that usually takes as long as it waits has gone on without the answer.
-	r := &clientRun{exitCode: 1, took: 61 * time.Second, requests: with(struck(30, 201, "stall", ""))}
-	r.struck = r.requests[0]
-	for took, want := range map[time.Duration]int{59 * time.Second: 1, 60 * time.Second: 0} {
-		c := compare(r, &clientRun{took: took, requests: usually(1)})
-		equal(t, fmt.Sprint("the number of findings if it usually takes ", took), len(c.brokenRules()), want)
+	// A client that has failed in an earlier run looks by what it reads in each run.
+	usual := &clientRun{requests: requestsOf(t, "201, 200 list")}
+	for run, looks := range map[string]bool{
+		"401 fault=401": true, "503 fault=503": true, "0 fault=hangup": true, "0 fault=lost": false, "500 fault=after:500": false,
+	} {
+		equal(t, "whether a client that fails with "+run+" looks", runOf(t, 1, run).failsUnperformed(), looks)
 	}
+	equal(t, "whether one that exits with 0 looks", runOf(t, 0, "401 fault=401").failsUnperformed(), false)
+	equal(t, "whether one that is ended looks", runOf(t, cut, "401 fault=401").failsUnperformed(), false)
+	looking := compare(runOf(t, 0, "0 fault=lost, 200 list at=1"), usual, true)
+	equal(t, "whether it has read the answer", looking.isMended(), true)
 
 	// A client is ended after 10,000 requests.
-	for want, e := range map[string]*entry{
-		"still repeats after 10000 requests (9999 times)": made(9, 0, 503),
-		"does not end within 10000 requests":              other(9, 200),
-	} {
-		flood := &clientRun{isCut: true, isFlood: true, requests: with(struck(0, 500, "500", ""), many(9999, e)...)}
-		flood.struck = flood.requests[0]
-		broken := compare(flood, &clientRun{requests: usually(1)}).brokenRules()
-		equal(t, "the first finding", broken[0].finding, want)
-	}
+	flood := runOf(t, cut, "503 fault=503, 2x503 at=9")
+	flood.isFlood = true
+	equal(t, "the first finding", rules[0].judge(compare(flood, usual, false)), "still repeats after 10000 requests (2 times)")
 
-	// Each rule has a row above, and its place in the table of the reference, which -update writes.
-	var waysOut []string
-	findings := map[string][]string{} // by way out
-	for _, rule := range compare(r, r).rules() {
-		equal(t, "whether there is a row for "+rule.format, tested[rule.format], true)
-		finding := strings.ReplaceAll(rule.format, "%s", "…")
-		for _, letter := range []string{"N", "M"} {
-			if verb := regexp.MustCompile(`%[.\d]*[df]`).FindString(finding); verb != "" {
-				finding = strings.Replace(finding, verb, letter, 1)
-			}
+	table, cells := "", []string(nil)
+	for i, r := range rules {
+		cells = append(cells, found[i])
+		if i+1 == len(rules) || rules[i+1].wayOut != r.wayOut {
+			table += fmt.Sprintf("| %s | %s |\n", strings.Join(cells, "; "), r.wayOut)
+			cells = nil
 		}
-		if findings[rule.wayOut] == nil {
-			waysOut = append(waysOut, rule.wayOut)
-		}
-		findings[rule.wayOut] = append(findings[rule.wayOut], "*"+finding+"*")
 	}
-	table := ""
-	for _, wayOut := range waysOut {
-		table += fmt.Sprintf("| %s | %s |\n", strings.Join(findings[wayOut], "; "), wayOut)
-	}
+	equal(t, "whether each rule has a row", slices.Contains(found, ""), false)
 	written := regexp.MustCompile(`(<!-- written: findings -->\n\n\|.*\n\|.*\n)(?s:.*?)(\n<!-- end -->)`)
 	want := written.ReplaceAllString(readReference(), "${1}"+table+"${2}")
 	if *update {
@@ -3543,6 +3388,14 @@ func TestFindings(t *testing.T) {
 	} else if readReference() != want || !strings.Contains(want, table) {
 		t.Error("docs/reference.md is not up to date; this writes it: go test . ./docs -update")
 	}
+}
+
+// runOf returns a run with requestsOf a text, which has taken 61 seconds. An exit code of -2 is
+// that of a client that was ended.
+func runOf(t *testing.T, exitCode int, text string) *clientRun {
+	requests := requestsOf(t, text)
+	i := slices.IndexFunc(requests, func(e *entry) bool { return e.Fault != nil })
+	return &clientRun{exitCode: exitCode, isCut: exitCode == -2, took: 61 * time.Second, requests: requests, struck: requests[i]}
 }
 
 // Fuzzing, and speed.

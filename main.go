@@ -1,11 +1,10 @@
-// Petstore serves the animal store API from memory, as a test double for programs
-// that call it. README.md shows how to use it. Comments cite its contract,
-// api/contract.md, by section.
+// Petstore serves the animal store API from memory, as a test double for programs that call it.
+// README.md shows how to use it. Comments cite its contract, api/contract.md, by section.
 //
-// main.go is the process, and the check of a client. handlers.go is the API, in the order
-// in which a request passes through it. store.go is state: the pets, and the journal of
-// requests. auth.go is access: the key, and CORS. errors.go is failure: errors, and the
-// faults that are asked for.
+// main.go is the process, and the check of a client. handlers.go is the API, in the order in
+// which a request passes through it. store.go is state: the pets, and the journal of requests.
+// auth.go is access: the key, and CORS. errors.go is failure: errors, and the faults that are
+// asked for.
 package main
 
 import (
@@ -33,7 +32,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unicode"
 )
 
 // apiVersion is the version of the API (contract, section 9).
@@ -47,59 +45,63 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200) // as garbage is most of the memory, this halves the time for it
 	}
-	os.Exit(run(context.Background(), exitAfter, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+	p := process{getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, onStop: exitAfter}
+	os.Exit(p.run(context.Background(), os.Args[1:]))
 }
 
-// maxStop is how long a stop may take.
+// maxStop is how long it may take to stop.
 const maxStop = time.Second
 
-// exitAfter ends the process after the longest time that a stop may take. The stop may never
-// end by itself, as a write to standard output or standard error waits for its reader.
-func exitAfter(longest time.Duration, exitCode int) {
-	time.Sleep(longest)
+// exitAfter ends the process after this time, in which it can stop by itself. Without that, a
+// write to standard output or standard error could wait for its reader for ever.
+func exitAfter(limit time.Duration, exitCode int) {
+	time.Sleep(limit)
 	os.Exit(exitCode)
 }
 
+// process is what petstore uses of its process. Tests replace it.
+type process struct {
+	getenv         func(string) string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	onStop         func(limit time.Duration, exitCode int) // is called in a goroutine when a stop begins
+}
+
 // run is petstore: it serves until it is stopped, or checks a client, or only prints the
-// help or the version. It prints why it fails, and returns the exit code. When it begins to
-// stop, it calls onStop, such as exitAfter, in a goroutine.
-func run(ctx context.Context, onStop func(longest time.Duration, exitCode int), args []string,
-	getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int) {
-	fail := func(code int, err error) int {
-		fmt.Fprintln(stderr, "petstore:", printable(err.Error()))
-		return code
-	}
-	opts, err := parseFlags(args, stdout)
+// help or the version. It prints why it fails, and returns the exit code.
+func (p process) run(ctx context.Context, args []string) (exitCode int) {
+	opts, err := parseFlags(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return 0
+		return p.report(1, printHelp(p.stdout))
 	case err != nil:
-		return fail(2, fmt.Errorf("%w; -h lists the flags", err))
+		return p.report(2, fmt.Errorf("%w; -h lists the flags", err))
 	case opts.version:
-		if err := printVersion(stdout); err != nil {
-			return fail(1, err)
-		}
+		return p.report(1, printVersion(p.stdout))
 	case opts.check:
-		findings, err := check(ctx, onStop, opts, getenv, stdout, stderr)
-		if err != nil {
-			return fail(2, err) // as 1 says that the client does something wrong
+		findings, err := p.check(ctx, opts)
+		if err == nil && findings > 0 {
+			return p.report(1, errors.New("the client does something wrong; -accept names what is intended"))
 		}
-		if findings > 0 {
-			return fail(1, errors.New("the client does something wrong; -accept names what is intended"))
-		}
-	default:
-		if err := serve(ctx, onStop, opts, getenv, stdin, stdout, stderr); err != nil {
-			return fail(1, err)
-		}
+		return p.report(2, err) // as 1 says that the client does something wrong
 	}
-	return 0
+	return p.report(1, p.serve(ctx, opts))
+}
+
+// report prints an error, and returns the exit code for it. Without an error, it returns 0.
+func (p process) report(exitCode int, err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(p.stderr, "petstore:", printable(err.Error()))
+	return exitCode
 }
 
 // printable returns a text on one line, without what could control a terminal: arguments,
 // seeds and clients may give such characters.
 func printable(text string) string {
 	return strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
+		if strconv.IsPrint(c) {
 			return c
 		}
 		return ' '
@@ -109,15 +111,10 @@ func printable(text string) string {
 // errInputEnded is why petstore stops when standard input has ended.
 var errInputEnded = errors.New("standard input has ended")
 
-// serve serves until ctx is done, a signal arrives or, with -stdin, standard input ends, and
-// then returns nil.
-func serve(ctx context.Context, onStop func(longest time.Duration, exitCode int), opts options,
-	getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) error {
-	key, err := readEnvironment(getenv)
-	if err != nil {
-		return err
-	}
-	seed, err := readSeedFile(opts.seed)
+// serve serves until ctx is done, a signal arrives or, with -stdin, standard input ends. Then it
+// returns nil.
+func (p process) serve(ctx context.Context, opts options) error {
+	key, seed, err := p.keyAndSeed(opts)
 	if err != nil {
 		return err
 	}
@@ -128,42 +125,53 @@ func serve(ctx context.Context, onStop func(longest time.Duration, exitCode int)
 	root := rootURL(ln.Addr())
 	if key == "" {
 		key = newKey()
-		fmt.Fprintf(stderr, randomKeyNotice, key, root)
+		fmt.Fprintf(p.stderr, randomKeyNotice, key, root)
 	}
-	log := newLog(stderr, opts.log)
+	log := newLog(p.stderr, opts.log)
 	log.Info("a page for browsers", "url", root+"/")
 
 	// Before this, a signal ends the process. After the first one, further signals are
 	// ignored to the end, as some supervisors, such as timeout(1), send two.
-	ctx, stop := context.WithCancelCause(ctx)
-	context.AfterFunc(ctx, func() { onStop(maxStop, 0) })
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		stop(nil)
-	}()
-	s := newService(ctx, key, seed, log)
+	ctx, _ = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	if opts.stdin {
+		var stop context.CancelCauseFunc
+		ctx, stop = context.WithCancelCause(ctx)
 		go func() {
-			io.Copy(io.Discard, stdin)
+			io.Copy(io.Discard, p.stdin)
 			stop(errInputEnded)
 		}()
 	}
-	err = runServer(ln, s, stdout)
+	context.AfterFunc(ctx, func() { p.onStop(maxStop, 0) })
+	s := newService(ctx, key, seed, log)
+	err = runServer(ln, s, p.stdout)
 	if context.Cause(ctx) == errInputEnded && !s.wasCalled.Load() {
 		log.Warn("standard input has ended before any request; -stdin needs one that stays open")
 	}
 	return err
 }
 
-// readEnvironment returns the key, which may be empty.
-func readEnvironment(getenv func(string) string) (key string, err error) {
-	if strings.Contains(getenv("GODEBUG"), "httpmuxgo121=1") {
-		return "", errors.New("with httpmuxgo121=1 in GODEBUG, net/http would find no path; remove it")
+// keyAndSeed returns the key, which may be empty, and a store with the pets of the seed file, or
+// an empty one without that file.
+func (p process) keyAndSeed(opts options) (key string, seed *store, err error) {
+	if strings.Contains(p.getenv("GODEBUG"), "httpmuxgo121=1") {
+		return "", nil, errors.New("with httpmuxgo121=1 in GODEBUG, net/http would find no path; remove it")
 	}
-	key = getenv("PETSTORE_API_KEY")
-	return key, validateKey(key)
+	key = p.getenv("PETSTORE_API_KEY")
+	if err := validateKey(key); err != nil {
+		return "", nil, err
+	}
+	if opts.seed == "" {
+		return key, newStore(), nil
+	}
+	text, err := os.ReadFile(opts.seed)
+	if err != nil {
+		return "", nil, fmt.Errorf("%w; -seed takes the path of a JSON file with an array of pets", err)
+	}
+	seed, err = readSeed(text)
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w", opts.seed, err)
+	}
+	return key, seed, nil
 }
 
 // listen listens on an address, with advice on ports that are taken.
@@ -220,19 +228,20 @@ type options struct {
 	command   []string   // the client to check, and its arguments
 }
 
-// parseFlags parses the arguments. It returns flag.ErrHelp after it has printed
-// the help.
-func parseFlags(args []string, stdout io.Writer) (options, error) {
-	var opts options
+// checkFlags are the flags that need -check.
+var checkFlags = []string{"accept", "only", "operation", "skip"}
+
+// newFlags returns the flags, which set opts.
+func newFlags(opts *options) *flag.FlagSet {
 	flags := flag.NewFlagSet("petstore", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "listen on `host:port`; port 0, that of -check,\n"+
-		"takes a free port, and :8080 listens on all interfaces")
+	flags.StringVar(&opts.addr, "addr", "127.0.0.1:8080", "listen on `host:port`; without a host, as in :8080, on all\n"+
+		"interfaces, and with port 0, which -check uses, on a free port")
 	flags.StringVar(&opts.seed, "seed", "", "start with the pets in `file`, a JSON array")
 	flags.BoolVar(&opts.stdin, "stdin", false, "stop when standard input ends,\n"+
 		"for example because the test that started it has ended")
-	flags.BoolVar(&opts.log, "log", false, "log the recorded requests, those under /__admin except GET,\n"+
-		"HEAD and OPTIONS and, without -check, the address of the page")
+	flags.BoolVar(&opts.log, "log", false, "log the requests that are recorded, and those under /__admin\n"+
+		"that may change something")
 	flags.BoolVar(&opts.version, "version", false, "print the versions of the API and of this build, and exit")
 	flags.BoolVar(&opts.check, "check", false, "run a client without a fault and then with each fault, and print the\n"+
 		"mistakes that it makes only then; the client finds the base URL in\n"+
@@ -245,29 +254,33 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		orList(faultOperations())+"; by default it is createPet or,\n"+
 		"if the client adds no pet, that of its first request")
 	flags.IntVar(&opts.skip, "skip", 0, "with -check, let the first `n` requests for the operation through")
+	return flags
+}
 
+// parseFlags parses the arguments. For -h, it returns flag.ErrHelp.
+func parseFlags(args []string) (options, error) {
+	var opts options
+	flags := newFlags(&opts)
 	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintf(stdout, helpText, maxKey)
-			flags.SetOutput(stdout)
-			flags.PrintDefaults()
-		}
 		return opts, err
 	}
 	opts.command = flags.Args()
 	isSet := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { isSet[f.Name] = true })
+	for _, name := range checkFlags {
+		if isSet[name] && !opts.check {
+			return opts, fmt.Errorf("-%s needs -check", name)
+		}
+	}
 	switch {
 	case opts.check && len(opts.command) == 0:
 		return opts, errors.New("-check needs the command that runs the client")
 	case opts.check && opts.stdin:
 		return opts, errors.New("-check and -stdin exclude each other")
-	case opts.check && opts.operation != "" && !slices.Contains(faultOperations(), opts.operation):
+	case opts.operation != "" && !slices.Contains(faultOperations(), opts.operation):
 		return opts, fmt.Errorf("-operation is %s; it must be %s", quote(opts.operation), orList(faultOperations()))
 	case opts.skip < 0:
 		return opts, fmt.Errorf("-skip is %d; it must be 0 or more", opts.skip)
-	case !opts.check && (isSet["accept"] || isSet["only"] || isSet["operation"] || isSet["skip"]):
-		return opts, errors.New("-accept, -only, -operation and -skip need -check")
 	case !opts.check && len(opts.command) > 0:
 		return opts, fmt.Errorf("unexpected argument %s", opts.command[0])
 	}
@@ -278,6 +291,17 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		return opts, fmt.Errorf("-addr takes host:port: %w", err)
 	}
 	return opts, nil
+}
+
+// printHelp prints the help.
+func printHelp(w io.Writer) error {
+	var help strings.Builder
+	fmt.Fprintf(&help, helpText, maxKey)
+	flags := newFlags(new(options))
+	flags.SetOutput(&help)
+	flags.PrintDefaults()
+	_, err := io.WriteString(w, help.String())
+	return err
 }
 
 const helpText = `Petstore is a test double of the animal store API. It fails when it is asked to
@@ -298,23 +322,6 @@ Environment:
 Flags:
 `
 
-// readSeedFile returns a store with the pets in a file, or an empty one if the name
-// is empty.
-func readSeedFile(name string) (*store, error) {
-	if name == "" {
-		return newStore(), nil
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w; -seed takes the path of a JSON file with an array of pets", err)
-	}
-	seed, err := readSeed(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return seed, nil
-}
-
 // rootURL returns the URL under which a client on this machine reaches addr,
 // such as http://127.0.0.1:8080.
 func rootURL(addr net.Addr) string {
@@ -325,42 +332,36 @@ func rootURL(addr net.Addr) string {
 	return (&url.URL{Scheme: "http", Host: tcp.String()}).String() // which escapes a zone
 }
 
-// runServer serves s on ln, and prints its base URL. Once s.ctx is done, which ends all
-// waits, it answers the requests in flight, for durations.stop at most, and returns nil. If
-// it cannot serve, or cannot print, it returns the error.
+// runServer serves s on ln, and prints its base URL. Once s.ctx is done, which ends all waits, it
+// answers the requests in flight, for durations.stop at most, and returns nil. It returns an error
+// if it cannot serve or print.
 func runServer(ln net.Listener, s *service, stdout io.Writer) error {
 	srv := newServer(s)
-	stopped := make(chan struct{})
-	context.AfterFunc(s.ctx, func() {
-		defer close(stopped)
-		ctx, cancel := context.WithTimeout(context.Background(), s.durations.stop)
-		defer cancel()
-		srv.Shutdown(ctx) // requests that are still in flight end with the process
-	})
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	if _, err := fmt.Fprintln(stdout, rootURL(ln.Addr())+"/v1"); err != nil {
 		return fmt.Errorf("cannot print the base URL: %w", err)
 	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+	select {
+	case err := <-served:
 		return err
+	case <-s.ctx.Done():
 	}
-	<-stopped
+	ctx, cancel := context.WithTimeout(context.Background(), s.durations.stop)
+	defer cancel()
+	srv.Shutdown(ctx) // requests that are still in flight end with the process
 	return nil
 }
 
 // newServer returns an HTTP server for s, with timeouts for slow clients.
 func newServer(s *service) *http.Server {
-	d := s.durations
-	pauses := time.Duration(longestPauses()) * d.second
 	return &http.Server{
 		Handler:           s,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		ReadHeaderTimeout: d.readHeader,
-		ReadTimeout:       d.read,
-		// The time for a body, a delay, an answer-delay and the pauses, and some seconds to
-		// spare.
-		WriteTimeout:   d.read + 2*maxDelay + pauses + 6*time.Second,
+		ReadHeaderTimeout: s.durations.readHeader,
+		ReadTimeout:       s.durations.read,
+		// Longer than the time for a body, a delay, an answer-delay and the pauses of a drip.
+		WriteTimeout:   90 * time.Second,
 		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: maxHeader - 4<<10, // to which net/http adds 4 KiB
 		// net/http would answer OPTIONS * itself.
@@ -374,15 +375,13 @@ func newServer(s *service) *http.Server {
 // check runs a client twice without a fault, and then with each of the chosen faults. It
 // prints what the client does wrong, and returns how many findings count. The error says why
 // there is no result.
-func check(ctx context.Context, onStop func(longest time.Duration, exitCode int), opts options,
-	getenv func(string) string, stdout, stderr io.Writer) (count int, err error) {
-	key, err := readEnvironment(getenv)
+func (p process) check(ctx context.Context, opts options) (count int, err error) {
+	key, seed, err := p.keyAndSeed(opts)
 	if err != nil {
 		return 0, err
 	}
-	seed, err := readSeedFile(opts.seed)
-	if err != nil {
-		return 0, err
+	for _, name := range misplacedFlags(opts.command) {
+		fmt.Fprintf(p.stderr, "petstore: -%s comes before -check's command; here, the client gets it\n", name)
 	}
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as it is after nohup
@@ -390,65 +389,35 @@ func check(ctx context.Context, onStop func(longest time.Duration, exitCode int)
 	}
 	ctx, stop := signal.NotifyContext(ctx, signals...)
 	defer stop()
-	isOver := context.AfterFunc(ctx, func() { onStop(3*maxEnd, 2) }) // longer than the client takes to end
-	defer isOver()
-	c := &checker{
-		opts:    opts,
-		key:     key,
-		seed:    seed,
-		noProxy: cmp.Or(getenv("no_proxy"), getenv("NO_PROXY")),
-		stderr:  stderr,
-		limit:   maxRun,
-		maxEnd:  maxEnd,
-	}
+	ignoreStop := context.AfterFunc(ctx, func() { p.onStop(3*grace, 2) }) // the client ends in less than that
+	defer ignoreStop()
+	c := &checker{opts: opts, key: key, seed: seed, stderr: p.stderr, limit: maxRun, grace: grace}
 	usual, operation, err := c.runUsually(ctx)
 	if err != nil {
 		return 0, err
 	}
-	out := bufio.NewWriter(stdout) // each Flush returns the first error
+	out := bufio.NewWriter(p.stdout) // each Flush returns the first error
 	fmt.Fprintln(out, "fault      exit seconds  pets  answers              finding")
-	printRow(out, operation, verdict{fault: checkedFault{name: "none"}, run: usual})
-	var verdicts []verdict
-	var withoutResult []string // names of faults
-	for _, f := range checkedFaults() {
-		if opts.only != nil && !slices.Contains(opts.only, f.name) {
-			continue
-		}
-		out.Flush()
-		var output io.Writer // nil drops what the client prints
-		if opts.only != nil {
-			output = stderr
-		}
-		run, err := c.run(ctx, fmt.Sprintf("%s&operation=%s&skip=%d", f.query, operation, opts.skip), output)
-		if err != nil {
-			return 0, err
-		}
-		v := verdict{fault: f, run: run, noResult: run.struck == nil, isAccepted: slices.Contains(opts.accept, f.name)}
-		if v.noResult {
-			withoutResult = append(withoutResult, f.name)
-		} else {
-			v.broken = compare(run, usual).brokenRules()
-		}
-		verdicts = append(verdicts, v)
-		if output != nil {
-			fmt.Fprintln(output) // or the row could follow what the client has printed, on the same line
-		}
-		printRow(out, operation, v)
+	printRow(out, operation, usual, verdict{fault: "none"})
+	verdicts, err := c.runFaults(ctx, out, operation, usual)
+	if err != nil {
+		return 0, err
 	}
 	fmt.Fprintln(out)
 	printWaysOut(out, verdicts)
 	printUntested(out, operation, usual, verdicts)
 	count = printSummary(out, operation, opts.skip, usual, verdicts)
 	err = out.Flush()
+	noResult := faultsOf(verdicts, func(v verdict) bool { return v.noResult })
 	switch {
 	case err != nil:
 		return 0, err
 	case ctx.Err() != nil:
 		return 0, errInterrupted
-	case withoutResult != nil:
+	case noResult != nil:
 		return 0, fmt.Errorf("with %s, the client sends no request that gets the fault: does it reset petstore, "+
 			"is a time limit over before it sends anything, or does a result, a lock or a circuit breaker "+
-			"of an earlier run last? (go test needs -count=1)", strings.Join(withoutResult, ", "))
+			"of an earlier run last? (go test needs -count=1)", strings.Join(noResult, ", "))
 	}
 	return count, nil
 }
@@ -456,13 +425,25 @@ func check(ctx context.Context, onStop func(longest time.Duration, exitCode int)
 // errInterrupted says that a signal has ended a check.
 var errInterrupted = errors.New("interrupted")
 
+// misplacedFlags returns the names of the flags for -check that come after the command, and so
+// are arguments of the client.
+func misplacedFlags(command []string) (names []string) {
+	for _, arg := range command[1:] {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if strings.HasPrefix(arg, "-") && slices.Contains(checkFlags, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // What runs a client.
 
 // The limits of a run.
 const (
-	maxRun      = time.Minute // for the first run; a later one may take longer by what that took
-	maxEnd      = time.Second // for a client to end by itself after a signal, and then after an interrupt
-	maxRequests = 10_000      // in one run, also those that are not recorded
+	maxRun      = time.Minute // of the first run; a later one may take longer by what that took
+	grace       = time.Second // in which a client may end by itself after a signal, and then after an interrupt
+	maxRequests = 10_000      // recorded or not
 )
 
 // checkedFault is a fault with which a client is checked. The query is that of PUT
@@ -476,10 +457,16 @@ func checkedFaults() []checkedFault {
 		{"429", "code=429&times=1&retry-after=3"},
 		{"503", "code=503&times=1&retry-after=date:3"},
 		{"503-all", "code=503&retry-after=none"},
+		{"after:500", "code=after:500&times=1"},
+		{"after:504", "code=after:504&times=1"},
 	}
 	for _, e := range wordEffects {
+		f := checkedFault{e.code, "code=" + e.code + "&times=1"}
+		if e.code == "newer" { // for all requests, as a service that has a new member keeps it
+			f.query = "code=newer"
+		}
 		if e != noEffect {
-			faults = append(faults, checkedFault{e.code, "code=" + e.code + "&times=1"})
+			faults = append(faults, f)
 		}
 	}
 	return append(faults, checkedFault{"late", "answer-delay=30&times=1"})
@@ -509,13 +496,12 @@ func (n *faultNames) parse(text string) error {
 
 // checker runs a client.
 type checker struct {
-	opts    options
-	key     string // if it is empty, each run has another one
-	seed    *store
-	noProxy string // hosts that the client is to reach without a proxy
-	stderr  io.Writer
-	limit   time.Duration // for a run
-	maxEnd  time.Duration // as the constant
+	opts   options
+	key    string // if it is empty, each run has another one
+	seed   *store
+	stderr io.Writer
+	limit  time.Duration // for a run
+	grace  time.Duration // as the constant, except in tests
 }
 
 // clientRun is what a client has done in a run.
@@ -527,103 +513,6 @@ type clientRun struct {
 	isFlood  bool     // whether these were more than maxRequests
 	requests []*entry // in the order of arrival
 	struck   *entry   // the first request that got the fault, or nil
-}
-
-// run runs the client with a petstore that has this fault, a query of PUT /__admin/fault. What
-// the client prints goes to output, if that is not nil. Each run has another petstore, with
-// another port and key, unless they are given. So what a run leaves behind, such as a process
-// that goes on repeating, does not reach the petstore of the next one.
-func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*clientRun, error) {
-	serving, stopServing := context.WithCancel(context.Background())
-	defer stopServing()
-	s := newService(serving, cmp.Or(c.key, newKey()), c.seed, newLog(c.stderr, c.opts.log))
-	s.journal.keeps = maxRequests
-	w, _ := s.journal.current()
-	query, _ := url.ParseQuery(fault)
-	standing, err := parseStandingFault(w.ctx, &arguments{Values: query}, s.faultOperations)
-	if err != nil {
-		return nil, err
-	}
-	w.setStanding(standing)
-	ln, err := listen(c.opts.addr)
-	if err != nil {
-		return nil, err
-	}
-	running, cut := context.WithTimeout(ctx, c.limit)
-	defer cut()
-	srv := newServer(s)
-	var count atomic.Int64
-	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if count.Add(1) > maxRequests {
-			cut()
-			panic(http.ErrAbortHandler)
-		}
-		s.ServeHTTP(w, r)
-	})
-	connected, disconnect := context.WithCancel(context.Background())
-	defer disconnect()
-	srv.BaseContext = func(net.Listener) context.Context { return connected }
-	go srv.Serve(ln)
-	defer srv.Close()
-
-	root := rootURL(ln.Addr())
-	r := &clientRun{base: root + "/v1"}
-	cmd := exec.CommandContext(running, c.opts.command[0], c.opts.command[1:]...)
-	cmd.Env = append(os.Environ(), c.environment(root, s.key)...)
-	cmd.Stdout, cmd.Stderr = output, output
-	cmd.Cancel = func() error {
-		if ctx.Err() != nil {
-			// A terminal sends Ctrl-C to the client, too. A second interrupt would make some
-			// clients stop cleaning up, so it first gets the time for that.
-			time.Sleep(c.maxEnd)
-		}
-		return cmd.Process.Signal(os.Interrupt) // so that it can end what it has started
-	}
-	cmd.WaitDelay = c.maxEnd // after which it is killed
-	started := time.Now()
-	err = cmd.Run()
-	r.took = time.Since(started)
-	r.isCut = running.Err() != nil
-	r.isFlood = count.Load() > maxRequests
-	switch {
-	case ctx.Err() != nil:
-		return nil, errInterrupted
-	case cmd.ProcessState == nil && strings.Contains(c.opts.command[0], " "):
-		return nil, fmt.Errorf("%w; arguments are separate words, as in -check sh client.sh", err)
-	case cmd.ProcessState == nil:
-		return nil, err
-	}
-	r.exitCode = cmd.ProcessState.ExitCode()
-
-	// The client has ended, so its requests end, too. If it has sent anything after one of
-	// them, net/http does not notice that by itself.
-	disconnect()
-	srv.Close()
-	s.journal.settle()
-	r.requests = s.journal.read(nil, 0).ended
-	for _, e := range r.requests {
-		if slices.Contains(standing.faults, e.Fault) {
-			r.struck = e
-			break
-		}
-	}
-	return r, nil
-}
-
-// environment returns the variables that a client gets, with the root and the key of its
-// petstore.
-func (c *checker) environment(root, key string) []string {
-	noProxy := c.noProxy
-	if noProxy != "*" { // which means all hosts only if it is alone
-		host, _, _ := net.SplitHostPort(strings.TrimPrefix(root, "http://"))
-		noProxy = host + ",localhost," + noProxy
-	}
-	return []string{
-		"PETSTORE_URL=" + root + "/v1",
-		"PETSTORE_API_KEY=" + key,
-		"NO_PROXY=" + noProxy,
-		"no_proxy=" + noProxy,
-	}
 }
 
 // runUsually runs the client twice without a fault. It returns the first run, and the
@@ -644,50 +533,203 @@ func (c *checker) runUsually(ctx context.Context) (usual *clientRun, operation s
 		return nil, "", err
 	}
 	if first, second := usual.outline(operation), again.outline(operation); first != second {
-		return nil, "", fmt.Errorf("without a fault, the client does not do the same twice: %v, and then %v", first, second)
+		return nil, "", fmt.Errorf("without a fault, the client does not do the same twice: %s, and then %s", first, second)
 	}
 	return usual, operation, nil
 }
 
-// outline is what must be the same in two runs without a fault.
-type outline struct {
-	exitCode  int
-	pets      int // that the client has added
-	operation string
-	requests  int // for the operation
+// runFaults runs the client with each of the chosen faults, and prints a row for each run. Of a
+// run, only the verdict is kept, as its requests can be large.
+func (c *checker) runFaults(ctx context.Context, out *bufio.Writer, operation string,
+	usual *clientRun) (verdicts []verdict, err error) {
+	var output io.Writer // nil drops what the client prints
+	if c.opts.only != nil {
+		output = c.stderr
+	}
+	looks := false
+	for _, f := range checkedFaults() {
+		if c.opts.only != nil && !slices.Contains(c.opts.only, f.name) {
+			continue
+		}
+		out.Flush()
+		run, err := c.run(ctx, fmt.Sprintf("%s&operation=%s&skip=%d", f.query, operation, c.opts.skip), output)
+		if err != nil {
+			return nil, err
+		}
+		v := verdict{fault: f.name, noResult: run.struck == nil, isAccepted: slices.Contains(c.opts.accept, f.name)}
+		if !v.noResult {
+			v.judge(compare(run, usual, looks))
+			looks = looks || run.failsUnperformed()
+		}
+		verdicts = append(verdicts, v)
+		if output != nil {
+			fmt.Fprintln(output) // or the row could follow what the client has printed, on the same line
+		}
+		printRow(out, operation, run, v)
+	}
+	return verdicts, nil
 }
 
-func (o outline) String() string {
-	return fmt.Sprintf("exit code %d, %s, %d %s", o.exitCode, quantity(o.pets, "pet"), o.requests, o.operation)
+// run runs the client with a petstore that has this fault, a query of PUT /__admin/fault. What
+// the client prints goes to output, if that is not nil.
+func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*clientRun, error) {
+	petstore, err := c.startPetstore(fault)
+	if err != nil {
+		return nil, err
+	}
+	run, err := c.runClient(ctx, petstore, output)
+	requests, struck := petstore.end()
+	if err != nil {
+		return nil, err
+	}
+	run.requests, run.struck = requests, struck
+	return run, nil
 }
 
-func (r *clientRun) outline(operation string) outline {
-	return outline{r.exitCode, countPets(r.requests), operation, len(r.of(operation))}
+// petstoreOfRun is the petstore of a run. Each run has another one, with another port and key,
+// unless they are given. So what a run leaves behind, such as a process that goes on repeating,
+// does not reach the petstore of the next one.
+type petstoreOfRun struct {
+	service    *service
+	fault      *standingFault
+	server     *http.Server
+	root       string             // its URL
+	served     atomic.Int64       // the number of requests, recorded or not
+	connected  context.Context    // that of the connections
+	disconnect context.CancelFunc // ends connected, as if all clients had left
 }
 
-// sent returns the requests for which isOne reports true.
-func (r *clientRun) sent(isOne func(*entry) bool) (list []*entry) {
-	for _, e := range r.requests {
-		if isOne(e) {
-			list = append(list, e)
+// startPetstore starts a petstore with this fault.
+func (c *checker) startPetstore(fault string) (*petstoreOfRun, error) {
+	s := newService(context.Background(), cmp.Or(c.key, newKey()), c.seed, newLog(c.stderr, c.opts.log))
+	s.journal.keeps = maxRequests
+	w := s.journal.currentWorld()
+	query, _ := url.ParseQuery(fault)
+	standing, err := parseStandingFault(w.ctx, &arguments{given: query, listed: standingFaultNames})
+	if err != nil {
+		return nil, err
+	}
+	w.setStanding(standing)
+	ln, err := listen(c.opts.addr)
+	if err != nil {
+		return nil, err
+	}
+	p := &petstoreOfRun{service: s, fault: standing, server: newServer(s), root: rootURL(ln.Addr())}
+	p.connected, p.disconnect = context.WithCancel(context.Background())
+	p.server.BaseContext = func(net.Listener) context.Context { return p.connected }
+	p.server.Handler = p
+	go p.server.Serve(ln)
+	return p, nil
+}
+
+// ServeHTTP answers a request, unless there have been too many.
+func (p *petstoreOfRun) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p.served.Add(1) > maxRequests {
+		p.disconnect()
+		panic(http.ErrAbortHandler)
+	}
+	p.service.ServeHTTP(w, r)
+}
+
+// end ends the requests, and returns them, and the first one that got the fault, or nil.
+func (p *petstoreOfRun) end() (requests []*entry, struck *entry) {
+	// If a client has sent anything after a request, net/http does not notice that it leaves.
+	p.disconnect()
+	p.server.Close()
+	p.service.journal.settle()
+	requests = p.service.journal.read(nil, 0).ended
+	for _, e := range requests {
+		if slices.Contains(p.fault.faults, e.Fault) {
+			return requests, e
 		}
 	}
-	return list
+	return requests, nil
+}
+
+// runClient runs the client with this petstore. It ends the client when ctx is done, the time is
+// over, or the client has sent too many requests.
+func (c *checker) runClient(ctx context.Context, petstore *petstoreOfRun, output io.Writer) (*clientRun, error) {
+	running, cut := context.WithTimeout(ctx, c.limit)
+	defer cut()
+	context.AfterFunc(petstore.connected, cut)
+	cmd := exec.CommandContext(running, c.opts.command[0], c.opts.command[1:]...)
+	cmd.Env = append(os.Environ(), petstore.environment()...)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.Cancel = func() error {
+		if ctx.Err() != nil {
+			// A terminal sends Ctrl-C to the client, too. A second interrupt would make some
+			// clients stop cleaning up, so it first gets the time for that.
+			time.Sleep(c.grace)
+		}
+		return cmd.Process.Signal(os.Interrupt) // so that it can end what it has started
+	}
+	cmd.WaitDelay = c.grace // after which it is killed
+	started := time.Now()
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return nil, errInterrupted
+	case cmd.ProcessState == nil && strings.Contains(c.opts.command[0], " "):
+		return nil, fmt.Errorf("%w; arguments are separate words, as in -check sh client.sh", err)
+	case cmd.ProcessState == nil:
+		return nil, err
+	}
+	return &clientRun{
+		base:     petstore.root + "/v1",
+		exitCode: cmd.ProcessState.ExitCode(),
+		took:     time.Since(started),
+		isCut:    running.Err() != nil,
+		isFlood:  petstore.served.Load() > maxRequests,
+	}, nil
+}
+
+// environment returns the variables that a client gets.
+func (p *petstoreOfRun) environment() []string {
+	noProxy := cmp.Or(os.Getenv("no_proxy"), os.Getenv("NO_PROXY"))
+	if noProxy != "*" { // which means all hosts only if it is alone
+		host, _, _ := net.SplitHostPort(strings.TrimPrefix(p.root, "http://"))
+		noProxy = host + ",localhost," + noProxy
+	}
+	return []string{
+		"PETSTORE_URL=" + p.root + "/v1",
+		"PETSTORE_API_KEY=" + p.service.key,
+		"NO_PROXY=" + noProxy,
+		"no_proxy=" + noProxy,
+	}
+}
+
+// outline says what must be the same in two runs without a fault.
+func (r *clientRun) outline(operation string) string {
+	return fmt.Sprintf("exit code %d, %s, %d %s", r.exitCode, quantity(r.pets(), "pet"), len(r.of(operation)), operation)
+}
+
+// hasSucceeded reports whether the client has ended by itself, and says that it has succeeded.
+func (r *clientRun) hasSucceeded() bool { return r.exitCode == 0 && !r.isCut }
+
+// failsUnperformed reports whether the client says that it has failed, after a fault with which
+// the operation was not performed.
+func (r *clientRun) failsUnperformed() bool {
+	return r.exitCode > 0 && !r.isCut && r.struck.Fault.effect.skipsOperation
+}
+
+// pets returns the number of pets that the client has added.
+func (r *clientRun) pets() int {
+	return len(filter(r.requests, func(e *entry) bool { return e.Pet != 0 }))
 }
 
 // of returns the requests for an operation.
 func (r *clientRun) of(operation string) []*entry {
-	return r.sent(func(e *entry) bool { return e.Operation == operation })
+	return filter(r.requests, func(e *entry) bool { return e.Operation == operation })
 }
 
-// countPets returns the number of pets that requests have added.
-func countPets(requests []*entry) (n int) {
+// filter returns the requests that match.
+func filter(requests []*entry, matches func(*entry) bool) (list []*entry) {
 	for _, e := range requests {
-		if e.Pet != 0 {
-			n++
+		if matches(e) {
+			list = append(list, e)
 		}
 	}
-	return n
+	return list
 }
 
 // chooseOperation returns the operation that is to get the faults: the given one or, if that
@@ -699,7 +741,6 @@ func (r *clientRun) chooseOperation(given string, skip int) (string, error) {
 			return "", fmt.Errorf("gets %d for %s %s: %s", e.Status, e.Method, e.URL, e.Error)
 		}
 	}
-	operation := given
 	switch {
 	case r.isFlood || len(r.requests) >= maxEnded:
 		return "", fmt.Errorf("sends %d requests or more, which is too many for a check", maxEnded)
@@ -709,10 +750,10 @@ func (r *clientRun) chooseOperation(given string, skip int) (string, error) {
 		return "", fmt.Errorf("exits with %d (its output is above)", r.exitCode)
 	case len(r.requests) == 0:
 		return "", fmt.Errorf("sends no request to %s: does it read PETSTORE_URL? (go test needs -count=1)", r.base)
-	case given == "" && countPets(r.requests) > 0:
+	}
+	operation := cmp.Or(given, r.requests[0].Operation)
+	if given == "" && r.pets() > 0 {
 		operation = "createPet"
-	case given == "":
-		operation = r.requests[0].Operation
 	}
 	switch n := len(r.of(operation)); {
 	case n == 0:
@@ -728,90 +769,98 @@ func (r *clientRun) chooseOperation(given string, skip int) (string, error) {
 // The limits of what is right.
 const (
 	maxWait = 25 * time.Second      // for an answer; a stall takes 30
-	prompt  = time.Second           // for an answer that no time limit of a client misses
-	maxRate = 10                    // repetitions of a request in a second; more leave a service no time to recover
-	noPause = 20 * time.Millisecond // in which two repetitions come if there is no pause before them
+	noPause = 50 * time.Millisecond // a shorter time between two tries is no pause
 	slack   = maxNotice             // for timers, and for petstore to notice that a client has left
 )
 
-// comparison is a run with a fault beside the usual one, which has none.
+// comparison is a run in which a request got the fault, beside the usual run, which has no fault.
 type comparison struct {
-	run, usual  *clientRun
-	equal       []*entry // the requests of run that are equal to the struck one
-	usualEqual  []*entry // those of usual, or what stands for them; see largestGroup
-	repetitions []*entry // the requests of run beyond the usual number
-	usually     int      // that number
-	areAlike    bool     // whether the repetitions are equal to the struck request, at least but for numbers
+	*clientRun
+	usual *clientRun
+	looks bool   // whether the client has failed before, with a fault in place of the operation
+	equal *group // the requests that are equal to the struck one, and this one
+	tries *group // the group with the repetitions, if there are any
+	alike bool   // whether these are equal but for numbers
 }
 
-// compare compares a run in which a request got the fault with the usual one. Repetitions are
-// looked for among the requests that are equal to the struck one, then among those that are equal
-// but for numbers, as a name may be made anew for each try, and then among all for the operation.
-// Which of these requests are repetitions cannot be known: the last ones are taken for them.
-func compare(run, usual *clientRun) comparison {
-	c := comparison{run: run, usual: usual}
-	c.equal, c.usualEqual = c.alike(content)
-	if len(c.usualEqual) == 0 {
-		c.usualEqual = c.largestGroup()
+// group is requests of both runs that have something in common.
+type group struct{ sent, usual []*entry }
+
+// surplus returns how many more were sent than usual. It is 0 if none is usual.
+func (g *group) surplus() int {
+	if len(g.usual) == 0 {
+		return 0
 	}
-	usualEqual := max(1, len(c.usualEqual))
-	similar, usualSimilar := c.alike(contentButNumbers)
-	all, usualAll := run.of(run.struck.Operation), usual.of(run.struck.Operation)
-	switch {
-	case len(c.equal) > usualEqual:
-		c.repetitions, c.usually, c.areAlike = c.equal[usualEqual:], usualEqual, true
-	case len(similar) > len(usualSimilar) && len(usualSimilar) > 0:
-		c.repetitions, c.usually, c.areAlike = similar[len(usualSimilar):], len(usualSimilar), true
-	case len(all) > len(usualAll):
-		c.repetitions, c.usually = all[len(usualAll):], len(usualAll)
-	}
-	return c
+	return len(g.sent) - len(g.usual)
 }
 
-// alike returns the requests of both runs that look like the struck one in a view.
-func (c comparison) alike(view func(*entry) identity) (sent, usual []*entry) {
-	struck := view(c.run.struck)
-	isAlike := func(e *entry) bool { return view(e) == struck }
-	return c.run.sent(isAlike), c.usual.sent(isAlike)
+// compare compares a run in which a request got the fault with the usual one. It looks for
+// repetitions among the requests that are equal to the struck one, then among other equal ones, as
+// a client may begin anew with its first request, then among those that are equal but for numbers,
+// as a name may be made anew for each try, and then among all for the operation.
+func compare(run, usual *clientRun, looks bool) comparison {
+	all := &group{run.of(run.struck.Operation), usual.of(run.struck.Operation)}
+	groups, byContent := groupBy(content, all)
+	equal := byContent[content(run.struck)]
+	if equal.usual == nil { // as a name is made anew for each run
+		place := min(slices.Index(all.sent, run.struck), len(all.usual)-1)
+		equal.usual = byContent[content(all.usual[place])].usual
+	}
+	tries := equal
+	if tries.surplus() <= 0 {
+		tries = slices.MaxFunc(groups, func(a, b *group) int { return cmp.Compare(a.surplus(), b.surplus()) })
+	}
+	if tries.surplus() <= 0 {
+		_, butNumbers := groupBy(contentButNumbers, all)
+		tries = butNumbers[contentButNumbers(run.struck)]
+	}
+	alike := tries.surplus() > 0
+	if !alike {
+		tries = all
+	}
+	return comparison{run, usual, looks, equal, tries, alike}
 }
 
-// largestGroup returns the largest group of equal requests for the operation that the usual run
-// has and the other run has not. If a client makes names anew for each run, these are sent in
-// place of the requests that are equal to the struck one.
-func (c comparison) largestGroup() (largest []*entry) {
-	usual := c.usual.of(c.run.struck.Operation)
-	groups := map[identity][]*entry{}
-	for _, e := range usual {
-		groups[content(e)] = append(groups[content(e)], e)
-	}
-	for _, e := range c.run.requests {
-		delete(groups, content(e))
-	}
-	for _, e := range usual {
-		if group := groups[content(e)]; len(group) > len(largest) {
-			largest = group
+// groupBy returns groups of the requests with the same content, in the order of their first ones.
+func groupBy(content func(*entry) identity, all *group) (groups []*group, byContent map[identity]*group) {
+	byContent = map[identity]*group{}
+	of := func(e *entry) *group {
+		id := content(e)
+		if byContent[id] == nil {
+			byContent[id] = &group{}
+			groups = append(groups, byContent[id])
 		}
+		return byContent[id]
 	}
-	return largest
+	for _, e := range all.sent {
+		g := of(e)
+		g.sent = append(g.sent, e)
+	}
+	for _, e := range all.usual {
+		g := of(e)
+		g.usual = append(g.usual, e)
+	}
+	return groups, byContent
 }
 
-// content is a view of what a client sends. The User-Agent is left out, as some clients count
-// their tries in it, and the period, as each run has a journal of its own. The members of a body
-// are put in order, as some languages write them in another one each time.
+// content is what a client sends. It has no User-Agent, as some clients count their tries in it,
+// and no period, as each run has a journal of its own. The members of the body are in order, as
+// some languages write them in another order each time.
 func content(e *entry) identity {
 	id := e.identity()
 	id.period, id.userAgent = nil, ""
 	var body any
-	if json.Unmarshal([]byte(id.body), &body) == nil {
+	dec := json.NewDecoder(strings.NewReader(id.body))
+	dec.UseNumber() // as different integers can be the same float64
+	if json.Valid([]byte(id.body)) && dec.Decode(&body) == nil {
 		id.body = string(encodeJSON(body))
 	}
 	return id
 }
 
-// contentButNumbers is a view without numbers.
+// contentButNumbers is the content without the numbers of its body.
 func contentButNumbers(e *entry) identity {
 	id := content(e)
-	id.url = anyNumber.ReplaceAllString(id.url, "#")
 	id.body = anyNumber.ReplaceAllString(id.body, "#")
 	return id
 }
@@ -819,187 +868,226 @@ func contentButNumbers(e *entry) identity {
 // anyNumber matches a number, also a hexadecimal one if it has a decimal digit.
 var anyNumber = regexp.MustCompile(`[0-9a-fA-F-]*[0-9][0-9a-fA-F-]*`)
 
-// A rule is what a client must not do, whether it has done so, and what it can do instead.
+// A rule is what a client must not do. There is none against what it may do for a good reason,
+// such as not to try again.
 type rule struct {
-	isBroken bool
-	wayOut   string
-	format   string // of the finding; see fmt.Sprintf
-	finding  string // how the client has broken the rule
+	wayOut string                  // what the client can do instead
+	judge  func(comparison) string // returns how the client has broken the rule, or ""
 }
 
 // The ways out that several rules have.
 const (
-	lookFirst = "Repeat a POST only if it was not performed, as after a refused connection, a 429 or a 503. " +
-		"Else look first whether the pet is there."
-	readWhole  = "Read each answer: fail if its status is an error, or a part of its body is missing."
+	lookFirst = "Repeat only the request that failed, and a POST only if it was not performed, as after a refused " +
+		"connection, a 429 or a 503. Else look first whether the pet is there, or report that it is not known."
+	readWhole = "Read each answer: fail if its status is an error, or a part of its body is missing."
+	sendAnew  = "Send each request anew with its body, its headers and the key. With an id such as undefined, the client " +
+		"has taken another answer for a pet."
 	stayWithIt = "Do not repeat what is answered with a 400 or a 401: the answer stays the same."
 	waitLonger = "Wait before each repetition: for as long as Retry-After asks, in seconds or by a date, or, " +
 		"without one, twice as long each time."
 )
 
-// brokenRules returns the rules that the client has broken.
-func (c comparison) brokenRules() []rule {
-	return slices.DeleteFunc(c.rules(), func(r rule) bool { return !r.isBroken })
-}
-
-// rules returns all rules. There is none against what a client may do for a good reason, such
-// as not to try again.
-func (c comparison) rules() (rules []rule) {
-	add := func(isBroken bool, wayOut, format string, args ...any) {
-		rules = append(rules, rule{isBroken, wayOut, format, fmt.Sprintf(format, args...)})
-	}
-	r, struck := c.run, c.run.struck
-	hasSucceeded := r.exitCode == 0 && !r.isCut
-	repeated := len(c.repetitions)
-
+// rules are judged one by one.
+var rules = []rule{
 	// How long the client runs, and how it ends.
-	limitTime := fmt.Sprintf("Set a time limit for the whole answer, below %.0f seconds.", maxWait.Seconds())
-	limit := fmt.Sprintf("%.0f s", r.took.Seconds())
-	if r.isFlood {
-		limit = fmt.Sprintf("%d requests", maxRequests)
-	}
-	isLonger := r.took > c.usual.took+prompt
-	add(r.isCut && repeated > 1, "Limit the number of tries, or the time for all of them.",
-		"still repeats after %s (%d times)", limit, repeated)
-	add(r.isCut && repeated <= 1, limitTime, "does not end within %s", limit)
-	add(r.exitCode < 0 && !r.isCut, "Treat an answer that cannot be read as a failure.", "is ended by a signal")
-	add(isLonger && struck.duration() > maxWait, limitTime, "still waits after %.0f s", maxWait.Seconds())
+	{"Limit the number of tries, or the time for all of them.", func(c comparison) string {
+		return when(c.isCut && c.repeated() > 1, "still repeats after %s (%d times)", c.cutAfter(), c.repeated())
+	}},
+	{"End when a request fails.", func(c comparison) string {
+		return when(c.isCut && c.repeated() <= 1, "does not end within %s", c.cutAfter())
+	}},
+	{"Treat an answer that cannot be read as a failure.", func(c comparison) string {
+		return when(c.exitCode < 0 && !c.isCut, "is ended by a signal")
+	}},
+	{"Set a time limit for the whole answer, below 25 seconds.", func(c comparison) string {
+		return when(c.struck.duration() > maxWait, "still waits after %.0f s", maxWait.Seconds())
+	}},
 
 	// Which pets it adds.
-	pets, usualPets := countPets(r.requests), countPets(c.usual.requests)
-	equalPets, usualEqual := countPets(c.equal), max(1, len(c.usualEqual))
-	add(pets > usualPets, lookFirst, "adds %d pets instead of %d", pets, usualPets)
-	add(pets <= usualPets && equalPets > usualEqual, lookFirst,
-		"adds %d equal pets instead of %d", equalPets, usualEqual)
-	add(hasSucceeded && pets < usualPets, readWhole,
-		"exits with 0, but has added %d of %d pets", pets, usualPets)
+	{lookFirst, func(c comparison) string {
+		return when(c.pets() > c.usual.pets(), "adds %d pets instead of %d", c.pets(), c.usual.pets())
+	}},
+	{readWhole, func(c comparison) string {
+		return when(c.hasSucceeded() && c.pets() < c.usual.pets(),
+			"exits with 0, but has added %d of %d pets", c.pets(), c.usual.pets())
+	}},
 
 	// What it makes of answers.
-	sent := r.of(struck.Operation)
-	usable, wanted := 0, min(len(sent), len(c.usual.of(struck.Operation)))
-	for _, e := range sent {
-		if e.isUsable() {
-			usable++
-		}
-	}
-	isRight := struck.isUsable() && struck.duration() < prompt
-	add(hasSucceeded && pets == usualPets && usable < wanted && !c.isMended(),
-		readWhole+" If the client always looks by a list instead, -accept it.",
-		"exits with 0, but can use %d of %d answers", usable, wanted)
-	add(r.exitCode != 0 && !r.isCut && isRight, "Ignore members that are not known.",
-		"fails, although the answer is right")
+	{readWhole, func(c comparison) string {
+		hasAdded := c.hasSucceeded() && c.pets() == c.usual.pets()
+		return when(hasAdded && c.lacksAnswer() && !c.isMended(), "exits with 0, though an answer %s", c.struck.fate())
+	}},
+	{"Ignore members that are not known.", func(c comparison) string {
+		return when(c.exitCode != 0 && !c.isCut && c.struck.isUsable(), "fails, although the answer is right")
+	}},
 
 	// What it sends.
-	var what, message string // of the first request that is refused
-	status := 0
-	if refused := r.sent(isRefused); len(refused) > 0 {
-		e := refused[0]
-		what, status, message = cmp.Or(e.Operation, shorten(e.Method+" "+e.URL)), e.Status, e.Error
-	}
-	add(status != 0, "Send each request anew with its body, its headers and the key.",
-		"sends a %s that is refused: %d, %s", what, status, message)
+	{sendAnew, func(c comparison) string {
+		i := slices.IndexFunc(c.requests, isRefused)
+		if i < 0 {
+			return ""
+		}
+		e := c.requests[i]
+		what := cmp.Or(e.Operation, shorten(e.Method+" "+e.URL))
+		return fmt.Sprintf("sends a %s that is refused: %d, %s", what, e.Status, e.Error)
+	}},
 
 	// What it repeats, and when. Each of the usual requests may be repeated once.
-	isOften := repeated > c.usually
-	add(struck.Status == 400 && repeated > 0 && c.areAlike, stayWithIt, "repeats the request after a 400")
-	add(struck.Status == 401 && isOften, stayWithIt, // but once is right, as the key may have been read anew
-		"repeats the request %d times after a 401", repeated)
-	asked, _ := strconv.Atoi(strings.TrimPrefix(struck.Fault.RetryAfter, dateAfter)) // seconds, or 0
-	pause, isRepeated := c.firstPause()
-	add(isRepeated && pause < time.Duration(asked)*time.Second-slack, waitLonger,
-		"repeats after %.2f s, although Retry-After asks for %d s", pause.Seconds(), asked)
-	var lasted time.Duration // until the last repetition
-	if repeated > 0 {
-		lasted = c.sinceStruck(c.repetitions[repeated-1])
-	}
-	most := maxRate * lasted.Seconds() * float64(c.usually)
-	isFast := float64(repeated) > most
-	isSure := repeated > 2 || lasted < noPause // as two random pauses can be short by chance
-	add(struck.Status != 401 && asked == 0 && isOften && isFast && isSure, waitLonger,
-		"repeats %d times in %.2f s", repeated, lasted.Seconds())
-	return rules
+	{stayWithIt, func(c comparison) string {
+		return when(c.struck.Status == 400 && c.alike, "repeats the request after a 400")
+	}},
+	{stayWithIt, func(c comparison) string { // but once is right, as the key may have been read anew
+		isOften := c.repeated() > len(c.tries.usual)
+		return when(c.struck.Status == 401 && isOften, "repeats the request %d times after a 401", c.repeated())
+	}},
+	{waitLonger, func(c comparison) string {
+		asked, _ := c.struck.Fault.pause()
+		first := c.firstRepetition()
+		if first == nil || first.since(c.struck) >= asked-slack {
+			return ""
+		}
+		return fmt.Sprintf("repeats after %.2f s, although Retry-After asks for %.0f s",
+			first.since(c.struck).Seconds(), asked.Seconds())
+	}},
+	{waitLonger, func(c comparison) string {
+		asked, _ := c.struck.Fault.pause()
+		atOnce := 0
+		for i, e := range c.repetitions() {
+			if e.since(c.tries.sent[i]) < noPause {
+				atOnce++
+			}
+		}
+		isWrong := atOnce > len(c.tries.usual) && asked == 0 && c.struck.Status != 401
+		return when(isWrong, "repeats %d times after less than %d ms", atOnce, noPause.Milliseconds())
+	}},
 }
 
-// sinceStruck returns the time from the arrival of the struck request to that of another one.
-func (c comparison) sinceStruck(e *entry) time.Duration { return e.Time.Sub(c.run.struck.Time.Time) }
-
-// firstPause returns the time from the struck request to its first repetition, if there is one.
-// That is the next equal request. If it is a read, this holds even if there are no more than
-// usual, as of a client that polls. But if the client usually sends the second of its equal
-// requests at once, the next one may not be a repetition: then, as with a User-Agent that
-// changes, only what is beyond the usual number is one.
-func (c comparison) firstPause() (pause time.Duration, isRepeated bool) {
-	isAtOnce := false
-	if usual := c.usualEqual; len(usual) > 1 {
-		isAtOnce = usual[1].Time.Sub(usual[0].Time.Time) < usual[0].duration()+slack
+// when returns a finding if a rule is broken, and else "".
+func when(isBroken bool, format string, values ...any) string {
+	if !isBroken {
+		return ""
 	}
-	struck := c.run.struck
-	isRead := struck.Method == "GET" || struck.Method == "HEAD"
-	next := slices.IndexFunc(c.run.requests, func(e *entry) bool { return e.Repeats == struck.Arrived })
-	switch {
-	case next >= 0 && !isAtOnce && (isRead || len(c.repetitions) > 0):
-		return c.sinceStruck(c.run.requests[next]), true
-	case len(c.repetitions) > 0:
-		return c.sinceStruck(c.repetitions[0]), true
-	}
-	return 0, false
+	return fmt.Sprintf(format, values...)
 }
 
-// isMended reports whether the client has read later what the struck request did not give it:
-// by an equal request, or by a look with another operation that it uses more often than usual.
-// A request that adds a pet reads nothing.
-func (c comparison) isMended() bool {
-	struck := c.run.struck
-	isRead := func(e *entry) bool { return e.Arrived > struck.Arrived && e.isUsable() && e.Pet == 0 }
-	if slices.ContainsFunc(c.equal, isRead) {
-		return true
+// cutAfter says after what the client was ended.
+func (r *clientRun) cutAfter() string {
+	if r.isFlood {
+		return fmt.Sprintf("%d requests", maxRequests)
 	}
-	for _, operation := range faultOperations() {
-		looks := c.run.of(operation)
-		isMore := len(looks) > len(c.usual.of(operation))
-		if operation != struck.Operation && isMore && slices.ContainsFunc(looks, isRead) {
-			return true
+	return fmt.Sprintf("%.0f s", r.took.Seconds())
+}
+
+// repetitions returns the tries beyond the usual number. Which of them are repetitions cannot be
+// known, so these are the last ones.
+func (c comparison) repetitions() []*entry {
+	return c.tries.sent[min(len(c.tries.usual), len(c.tries.sent)):]
+}
+
+func (c comparison) repeated() int { return len(c.repetitions()) }
+
+// firstRepetition returns the first repetition of the struck request, or nil. A usual request that
+// comes too early is one, too: of reads, as of a client that polls, the next equal one, unless the
+// client usually sends both at once, and else the next equal one if it comes earlier than usual.
+func (c comparison) firstRepetition() *entry {
+	isNext := func(e *entry) bool { return e.Arrived > c.struck.Arrived }
+	i := slices.IndexFunc(c.equal.sent, isNext)
+	if usual := c.equal.usual; i >= 0 && len(usual) > 1 {
+		next, pause := c.equal.sent[i], usual[1].since(usual[0])
+		isRead := next.Method != "POST"
+		isAtOnce := pause < usual[0].duration()+slack
+		if isRead && !isAtOnce || !isRead && next.since(c.struck) < pause-slack {
+			return next
 		}
 	}
-	return false
+	if c.repeated() > 0 {
+		return c.repetitions()[0]
+	}
+	return nil
 }
 
-// isRefused reports whether a request that has ended was refused for a mistake of its own. A
-// body that is cut short is none, as its client has left.
+// lacksAnswer reports whether the client has fewer answers that it can use than usual, as that of
+// the struck request is none.
+func (c comparison) lacksAnswer() bool {
+	usable := filter(c.of(c.struck.Operation), suffices)
+	return !suffices(c.struck) && len(usable) < len(c.usual.of(c.struck.Operation))
+}
+
+// suffices reports whether a client got as much of an answer as it wants. If it has left a success
+// at once, and not after a time limit, it has read enough.
+func suffices(e *entry) bool {
+	hasReadEnough := e.hasLeft && e.Status/100 == 2 && e.duration() < slack
+	return e.isUsable() || hasReadEnough
+}
+
+// fate says what became of the answer to a request that got a fault, and cannot use the answer.
+func (e *entry) fate() string {
+	switch {
+	case e.hasLeft:
+		return "came too late"
+	case e.Status == 0:
+		return "was lost"
+	case e.Status >= 400:
+		return "was an error"
+	case e.Fault.effect.end == endComplete:
+		return "was no JSON"
+	}
+	return "was cut"
+}
+
+// isMended reports whether the client has read later what the struck request did not give it: by
+// an equal request, or by one for another operation with which it looks. That is one that it
+// usually does not send or, if it looks in each run, any. A request that adds a pet reads nothing.
+func (c comparison) isMended() bool {
+	isRead := func(e *entry) bool { return e.Arrived > c.struck.Arrived && e.isUsable() && e.Pet == 0 }
+	isLook := func(e *entry) bool {
+		isUnusual := len(c.of(e.Operation)) > len(c.usual.of(e.Operation))
+		return isRead(e) && e.Operation != c.struck.Operation && (isUnusual || c.looks)
+	}
+	return slices.ContainsFunc(c.equal.sent, isRead) || slices.ContainsFunc(c.requests, isLook)
+}
+
+// isRefused reports whether a request was refused for a mistake of its own.
 func isRefused(e *entry) bool {
-	return e.Fault == nil && slices.Contains([]int{400, 401, 413, 415}, e.Status) && e.Error != bodyCutShort
+	return e.Fault == nil && slices.Contains([]int{400, 401, 413, 415}, e.Status)
 }
 
 // What prints the verdicts.
 
 // verdict is what is found in a run.
 type verdict struct {
-	fault      checkedFault
-	run        *clientRun
-	noResult   bool // whether no request got the fault
-	broken     []rule
-	isAccepted bool // whether the findings do not count
+	fault      string // its name
+	noResult   bool   // whether no request got the fault; then nothing is found
+	isAccepted bool   // whether the findings do not count
+	findings   []finding
+	isRepeated bool // whether a request was repeated
+	isBusy     bool // whether it should be, later, as the answer was a 429 or a 503
+	hasPet     bool // whether the answer with the fault had a pet
 }
 
-// printRow prints the row of a run. It has the answers to the requests for the operation, from
-// the struck one on. Of more than five, it has the first four.
-func printRow(w io.Writer, operation string, v verdict) {
-	requests := v.run.of(operation)
-	requests = requests[max(0, slices.Index(requests, v.run.struck)):]
-	var answers []string
-	for _, e := range requests {
-		answer := "-"
-		if e.Status != 0 {
-			answer = strconv.Itoa(e.Status)
+// finding is how a client has broken a rule.
+type finding struct {
+	text, wayOut string
+}
+
+// judge judges a run by the rules.
+func (v *verdict) judge(c comparison) {
+	for _, r := range rules {
+		if text := r.judge(c); text != "" {
+			v.findings = append(v.findings, finding{text, r.wayOut})
 		}
-		answers = append(answers, answer)
 	}
-	if len(answers) > 5 {
-		answers = append(answers[:4], "…")
-	}
+	status := c.struck.Status
+	v.isRepeated = c.firstRepetition() != nil
+	v.isBusy = status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+	v.hasPet = strings.Contains(c.struck.Answer, `"id":`)
+}
+
+// printRow prints the row of a run.
+func printRow(w io.Writer, operation string, run *clientRun, v verdict) {
 	var findings []string
-	for _, rule := range v.broken {
-		findings = append(findings, rule.finding)
+	for _, f := range v.findings {
+		findings = append(findings, f.text)
 	}
 	switch {
 	case v.noResult:
@@ -1007,68 +1095,108 @@ func printRow(w io.Writer, operation string, v verdict) {
 	case v.isAccepted && findings != nil:
 		findings = append(findings, "accepted")
 	}
-	row := fmt.Sprintf("%-10s %4d %7.1f %5d  %-19s  %s", v.fault.name, v.run.exitCode, v.run.took.Seconds(),
-		countPets(v.run.requests), strings.Join(answers, " "), strings.Join(findings, "; "))
+	row := fmt.Sprintf("%-10s %4d %7.1f %5d  %-19s  %s", v.fault, run.exitCode, run.took.Seconds(),
+		run.pets(), run.answers(operation), strings.Join(findings, "; "))
 	fmt.Fprintln(w, strings.TrimRight(printable(row), " "))
+}
+
+// answers lists the answers to the requests for the operation, from the struck one on: the status,
+// with ! if it is that of a success that cannot be used, or - for no answer. Equal ones in a row are
+// counted, as in "503 x12". Of more than five, there are the first four.
+func (r *clientRun) answers(operation string) string {
+	requests := r.of(operation)
+	var answers []string
+	var counts []int
+	for _, e := range requests[max(0, slices.Index(requests, r.struck)):] {
+		answer := strconv.Itoa(e.Status)
+		if e.Status == 0 {
+			answer = "-"
+		} else if e.Status < 300 && !e.isUsable() {
+			answer += "!"
+		}
+		if last := len(answers) - 1; last >= 0 && answers[last] == answer {
+			counts[last]++
+			continue
+		}
+		answers, counts = append(answers, answer), append(counts, 1)
+	}
+	for i, n := range counts {
+		if n > 1 {
+			answers[i] += fmt.Sprint(" x", n)
+		}
+	}
+	if len(answers) > 5 {
+		answers = append(answers[:4], "…")
+	}
+	return strings.Join(answers, " ")
 }
 
 // printWaysOut prints what the client can do instead of what was found and not accepted. What
 // several findings have in common has one line.
 func printWaysOut(w io.Writer, verdicts []verdict) {
+	faults := map[string][]string{} // by way out
 	var waysOut []string
-	faults := map[string][]string{} // names, by way out
 	for _, v := range verdicts {
-		if v.isAccepted {
-			continue
-		}
-		for _, rule := range v.broken {
-			if faults[rule.wayOut] == nil {
-				waysOut = append(waysOut, rule.wayOut)
+		for _, f := range v.findings {
+			if v.isAccepted || slices.Contains(faults[f.wayOut], v.fault) {
+				continue
 			}
-			faults[rule.wayOut] = append(faults[rule.wayOut], v.fault.name)
+			if faults[f.wayOut] == nil {
+				waysOut = append(waysOut, f.wayOut)
+			}
+			faults[f.wayOut] = append(faults[f.wayOut], v.fault)
 		}
 	}
 	for _, wayOut := range waysOut {
-		names := slices.Compact(faults[wayOut]) // as two findings of a fault may have the same
-		fmt.Fprintf(w, "%s: %s\n", strings.Join(names, ", "), wayOut)
+		fmt.Fprintf(w, "%s: %s\n", strings.Join(faults[wayOut], ", "), wayOut)
 	}
 }
 
-// printUntested prints what was not tested, and which of the tested faults were accepted in
-// vain.
+// printUntested prints what was not tested, which is no finding.
 func printUntested(w io.Writer, operation string, usual *clientRun, verdicts []verdict) {
 	for _, other := range faultOperations() {
 		if other != operation && len(usual.of(other)) > 0 {
 			fmt.Fprintf(w, "%s was not tested: -operation %[1]s\n", other)
 		}
 	}
-	isWithoutPet := false // the answer that should test whether the client reads a pet
-	var notFound []string // names of faults
-	for _, v := range verdicts {
-		needsPet := v.fault.name == "newer" || v.fault.name == "malformed"
-		if needsPet && !v.noResult && !strings.Contains(v.run.struck.Answer, `"id":`) {
-			isWithoutPet = true
-		}
-		if v.isAccepted && len(v.broken) == 0 {
-			notFound = append(notFound, v.fault.name)
-		}
-	}
-	if isWithoutPet {
+	needsPet := []string{"newer", "malformed"}
+	withoutPet := faultsOf(verdicts, func(v verdict) bool {
+		return slices.Contains(needsPet, v.fault) && !v.noResult && !v.hasPet
+	})
+	if withoutPet != nil {
 		fmt.Fprintln(w, "the answer had no pet, so newer and malformed test little: -seed adds some")
 	}
+	notRepeated := faultsOf(verdicts, func(v verdict) bool { return v.isBusy && !v.isRepeated })
+	if notRepeated != nil {
+		fmt.Fprintf(w, "Never repeated after: %s.\n", strings.Join(notRepeated, ", "))
+	}
+	notFound := faultsOf(verdicts, func(v verdict) bool { return v.isAccepted && len(v.findings) == 0 })
 	if notFound != nil {
 		fmt.Fprintf(w, "accepted, but not found: %s\n", strings.Join(notFound, ","))
 	}
 }
 
+// faultsOf returns the names of the faults whose verdicts match.
+func faultsOf(verdicts []verdict, matches func(verdict) bool) (names []string) {
+	for _, v := range verdicts {
+		if matches(v) {
+			names = append(names, v.fault)
+		}
+	}
+	return names
+}
+
 // printSummary prints the last line, and returns how many findings count.
 func printSummary(w io.Writer, operation string, skip int, usual *clientRun, verdicts []verdict) (count int) {
-	accepted := 0
+	accepted, noResult := 0, 0
 	for _, v := range verdicts {
-		if v.isAccepted {
-			accepted += len(v.broken)
-		} else {
-			count += len(v.broken)
+		switch {
+		case v.noResult:
+			noResult++
+		case v.isAccepted:
+			accepted += len(v.findings)
+		default:
+			count += len(v.findings)
 		}
 	}
 	summary := quantity(count, "finding")
@@ -1076,10 +1204,13 @@ func printSummary(w io.Writer, operation string, skip int, usual *clientRun, ver
 		summary += fmt.Sprintf(", %d accepted,", accepted)
 	}
 	summary += fmt.Sprintf(" with %s of %s", quantity(len(verdicts), "fault"), operation)
+	if noResult > 0 {
+		summary += fmt.Sprintf(", %d without a result", noResult)
+	}
 	if n := len(usual.of(operation)); n > 1 {
 		summary += fmt.Sprintf(", request %d of %d: -skip chooses another", skip+1, n)
 	}
-	fmt.Fprintln(w, summary+" (- is no answer)")
+	fmt.Fprintln(w, summary+" (- is no answer, ! one that cannot be used)")
 	return count
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"math"
 	"net"
@@ -81,9 +82,8 @@ type object struct {
 	firstError
 }
 
-// parseObject parses the JSON object of a pet. The last of several members with the
-// same name wins, as in encoding/json. The name, such as "the body", is what error
-// messages call the text.
+// parseObject parses the JSON object of a pet. The last of several members with the same name
+// wins, as in encoding/json. The name, such as "the body", is what error messages call the text.
 func parseObject(name string, text []byte) (*object, error) {
 	if !utf8.Valid(text) {
 		return nil, badRequest(codeInvalidBody, name+" is not valid UTF-8")
@@ -93,21 +93,19 @@ func parseObject(name string, text []byte) (*object, error) {
 	return o, err
 }
 
-// take removes a member that must be there, and returns its JSON, or nil if it is
-// missing.
-func (o *object) take(name, allowed string) json.RawMessage {
-	value := o.members[name]
-	if value == nil {
-		o.note(invalidJSON(name, "missing", allowed))
+// take removes a member, and returns its JSON or, if there is none, "missing", which is no JSON.
+func (o *object) take(name string) json.RawMessage {
+	value, isGiven := o.members[name]
+	if !isGiven {
+		return json.RawMessage("missing")
 	}
 	delete(o.members, name)
 	return value
 }
 
 // text returns a member that must be a JSON string.
-func (o *object) text(name string) string {
-	value := o.take(name, "a string")
-	var text string
+func (o *object) text(name string) (text string) {
+	value := o.take(name)
 	err := json.Unmarshal(value, &text) // which takes null, too
 	if err != nil || value[0] != '"' {
 		o.note(invalidJSON(name, string(value), "a string"))
@@ -116,13 +114,11 @@ func (o *object) text(name string) string {
 }
 
 // choice returns a member that must be one of the allowed words, or "" if it is missing.
-func (o *object) choice(name string, allowed []string) string {
-	value := o.members[name]
-	if value == nil {
+func (o *object) choice(name string, allowed []string) (word string) {
+	if o.members[name] == nil {
 		return ""
 	}
-	delete(o.members, name)
-	var word string
+	value := o.take(name)
 	json.Unmarshal(value, &word) // of what is not a string, word stays empty
 	if !slices.Contains(allowed, word) {
 		o.note(invalidJSON(name, string(value), orList(allowed)))
@@ -132,8 +128,7 @@ func (o *object) choice(name string, allowed []string) string {
 
 // integer returns a member that must be an integer.
 func (o *object) integer(name string, least, most int64) int64 {
-	value := o.take(name, "an integer")
-	n, err := parseInteger(invalidJSON, name, string(value), least, most)
+	n, err := parseInteger(invalidJSON, name, string(o.take(name)), least, most)
 	o.note(err)
 	return n
 }
@@ -335,8 +330,9 @@ type entry struct {
 	*outcome                // nil while the request waits; its members are then not encoded
 	Seconds   float64       `json:"seconds"` // from the arrival to the end, or so far
 
-	isPartial   bool  // whether Body is not the whole body, or not yet
-	endedBefore int64 // how many requests had ended when it arrived
+	isPartial     bool   // whether the body has not come whole, or not yet
+	rest          uint64 // a hash of the bytes of the body that are not in Body
+	endingsBefore int64  // how many requests had ended when it arrived
 }
 
 // outcome is what became of a request. A request has ended when it has one.
@@ -349,12 +345,12 @@ type outcome struct {
 	Ignored       []string      `json:"ignored,omitempty"` // preferences, query parameters, members of the body; each sorted
 	Ended         int64         `json:"ended"`             // counts the requests as they end: 1, 2, 3, …
 
-	hasLeft bool // whether the client left before the end of its answer
+	hasLeft bool // whether the client left before the end of its answer; see exchange.wait
 }
 
 // isUsable reports whether a request that has ended got an answer that its client can use.
 func (e *entry) isUsable() bool {
-	isSpoilt := e.Fault != nil && e.Fault.effect.spoils && e.Method != "HEAD"
+	isSpoilt := e.Fault != nil && e.Fault.effect.spoils
 	return 200 <= e.Status && e.Status < 300 && e.Error == "" && !isSpoilt
 }
 
@@ -368,16 +364,18 @@ const maxNotice = 100 * time.Millisecond
 // duration returns the Seconds of an entry.
 func (e *entry) duration() time.Duration { return time.Duration(e.Seconds * float64(time.Second)) }
 
-// wasOver reports whether e, which has ended, was over when other arrived. Petstore may notice
-// late that the client of e has left. So e counts as over if that was noticed within maxNotice
-// after other arrived. But if the two had arrived within maxNotice of each other, they may have
-// been sent together, and left together.
-func (e *entry) wasOver(other *entry) bool {
-	if e.Ended <= other.endedBefore {
+// since returns the time from the arrival of an earlier request to that of e.
+func (e *entry) since(earlier *entry) time.Duration { return e.Time.Sub(earlier.Time.Time) }
+
+// wasOver reports whether e, which has ended, was over when a later request arrived. If the client
+// of e has left, e also counts as over if petstore noticed that within maxNotice after the arrival.
+// But if both arrived within maxNotice, they may have been sent together, and left together.
+func (e *entry) wasOver(later *entry) bool {
+	if e.Ended <= later.endingsBefore {
 		return true
 	}
-	noticed := e.Time.Add(e.duration())
-	return e.hasLeft && other.Time.Sub(e.Time.Time) > maxNotice && noticed.Sub(other.Time.Time) < maxNotice
+	between := later.since(e)
+	return e.hasLeft && between > maxNotice && e.duration() < between+maxNotice
 }
 
 // identity is what equal requests have in common.
@@ -385,6 +383,7 @@ type identity struct {
 	period                                                 *period
 	address, userAgent, origin, authorization, contentType string
 	method, url, body                                      string
+	rest                                                   uint64
 }
 
 func (e *entry) identity() identity {
@@ -400,46 +399,48 @@ func (e *entry) identity() identity {
 		method:        e.Method,
 		url:           e.URL,
 		body:          e.Body,
+		rest:          e.rest,
 	}
-}
-
-func sortByArrival(entries []*entry) {
-	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.Arrived, b.Arrived) })
 }
 
 // noteRepetitions replaces each entry of a request that repeats another one by a copy that says
 // so. A request repeats the last equal one that was over when it arrived, if that one had failed.
-// The order of the entries may change.
+// The entries are in the order of arrival.
 func noteRepetitions(entries []*entry) {
 	if !slices.ContainsFunc(entries, (*entry).hasFailed) {
 		return // as is usual, without the work below
 	}
-	sortByArrival(entries)
-	ended := map[identity][]*entry{} // so far
+	ended := map[identity][]*entry{} // the earlier ones that have ended
 	for i, e := range entries {
 		if e.isPartial {
 			continue // its body is not known, so it is equal to nothing
 		}
 		id := e.identity()
-		equals := ended[id]
-		last := len(equals) - 1
-		for last >= 0 && !equals[last].wasOver(e) {
-			last--
-		}
-		if last >= 0 && equals[last].hasFailed() {
+		if before := lastOver(ended[id], e); before != nil && before.hasFailed() {
 			repetition := *e
-			repetition.Repeats = equals[last].Arrived
+			repetition.Repeats = before.Arrived
 			entries[i] = &repetition
 		}
 		if e.outcome != nil {
-			ended[id] = append(equals, e)
+			ended[id] = append(ended[id], e)
 		}
 	}
 }
 
+// lastOver returns the last of the earlier requests that was over when e arrived, or nil.
+func lastOver(earlier []*entry, e *entry) *entry {
+	for i := len(earlier) - 1; i >= 0; i-- {
+		if earlier[i].wasOver(e) {
+			return earlier[i]
+		}
+	}
+	return nil
+}
+
 // period is a part of the journal, from a reset or a clear to the next one.
 type period struct {
-	Number int64 `json:"period"` // 1, 2, 3, …
+	Number int64  `json:"period"`         // 1, 2, 3, …
+	Test   string `json:"test,omitempty"` // the name that the last reset has given, or empty
 
 	since string // when it began, in UTC
 	total int64  // how many of its requests have ended; guarded by the journal
@@ -453,6 +454,9 @@ const (
 
 // firstBytes returns what an entry has of a body.
 func firstBytes(body []byte) string { return string(body[:min(len(body), maxText)]) }
+
+// restSeed is the seed of entry.rest.
+var restSeed = maphash.MakeSeed()
 
 // timestamp is a time that is encoded in UTC, to the millisecond. It is
 // formatted when the journal is read, and not for each request.
@@ -481,10 +485,9 @@ func (h journalHeader) MarshalJSON() ([]byte, error) {
 	return encodeJSON(joined), nil
 }
 
-// journal holds the requests of clients, of all periods: those that wait, which have
-// arrived and have not ended, and the last ones that have ended. It also has the current
-// world, so that the arrival of a request, a reset and a clear are one step each. It is
-// safe for concurrent use.
+// journal holds the requests of clients, of all periods: those that wait, which have arrived and
+// have not ended, and the last ones that have ended. It also has the current world, so that the
+// arrival of a request, a reset and a clear are one step each. It is safe for concurrent use.
 type journal struct {
 	mu       sync.Mutex // guards the fields below, the periods, and the entries that wait
 	world    *world     // the current one
@@ -500,37 +503,38 @@ type journal struct {
 func newJournal(w *world) *journal {
 	j := &journal{keeps: maxEnded, period: &period{}}
 	j.changed = sync.NewCond(&j.mu)
-	j.reset(w)
+	j.reset(w, "")
 	return j
 }
 
-// reset makes w the current world, begins a period, and returns the world before.
-func (j *journal) reset(w *world) (old *world) {
+// reset makes w the current world, begins a period of a test, and returns the world before. The
+// test may have no name.
+func (j *journal) reset(w *world, test string) (before *world) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	old, j.world = j.world, w
-	j.nextPeriod()
-	return old
+	before, j.world = j.world, w
+	j.beginPeriod(test)
+	return before
 }
 
-// beginPeriod begins a period in the current world.
-func (j *journal) beginPeriod() {
+// clear begins another period of the current test, in the current world.
+func (j *journal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.nextPeriod()
+	j.beginPeriod(j.period.Test)
 }
 
-// nextPeriod begins a period. The caller holds mu.
-func (j *journal) nextPeriod() {
-	j.period = &period{Number: j.period.Number + 1, since: time.Now().UTC().Format(time.RFC3339Nano)}
+// beginPeriod begins a period. The caller holds mu.
+func (j *journal) beginPeriod(test string) {
+	j.period = &period{Number: j.period.Number + 1, Test: test, since: time.Now().UTC().Format(time.RFC3339Nano)}
 	j.changed.Broadcast()
 }
 
-// current returns the current world and period.
-func (j *journal) current() (*world, *period) {
+// currentWorld returns the current world.
+func (j *journal) currentWorld() *world {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.world, j.period
+	return j.world
 }
 
 // add adds the entry of a request that arrives, and returns the world of the request.
@@ -538,13 +542,12 @@ func (j *journal) add(e *entry) *world {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.arrivals++
-	e.Arrived, e.endedBefore, e.period, e.Time = j.arrivals, j.endings, j.period, timestamp{time.Now()}
+	e.Arrived, e.endingsBefore, e.period, e.Time = j.arrivals, j.endings, j.period, timestamp{time.Now()}
 	j.waiting = append(j.waiting, e)
 	return j.world
 }
 
-// update calls change under the lock. Only there, and in end, may an entry that waits be
-// changed.
+// update calls change under the lock. Only there, and in end, may an entry that waits be changed.
 func (j *journal) update(change func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -568,10 +571,10 @@ func (j *journal) end(e *entry, o outcome) {
 	j.changed.Broadcast()
 }
 
-// wait waits until total requests of p have ended, and at most maxWaiting requests of p
-// that arrived before the call still wait, or until p is over. It reports false if ctx is
-// done first.
-func (j *journal) wait(ctx context.Context, p *period, total, maxWaiting int64) bool {
+// wait waits until total requests of the current period have ended, and at most maxWaiting of
+// those that arrived before the call still wait, or until the period is over. It returns this
+// period, and reports false if ctx is done first.
+func (j *journal) wait(ctx context.Context, total, maxWaiting int64) (p *period, isDue bool) {
 	stopWaking := context.AfterFunc(ctx, func() {
 		j.mu.Lock() // or this could come after the check of ctx and before the Wait below
 		defer j.mu.Unlock()
@@ -580,29 +583,27 @@ func (j *journal) wait(ctx context.Context, p *period, total, maxWaiting int64) 
 	defer stopWaking()
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	p = j.period
 	arrivals := j.arrivals
-	isDue := func() bool {
-		if j.period != p {
-			return true
-		}
+	mustWait := func() bool {
 		var waiting int64
 		for _, e := range j.waiting {
 			if e.period == p && e.Arrived <= arrivals {
 				waiting++
 			}
 		}
-		return p.total >= total && waiting <= maxWaiting
+		return j.period == p && (p.total < total || waiting > maxWaiting)
 	}
-	for !isDue() {
+	for mustWait() {
 		if ctx.Err() != nil {
-			return false
+			return p, false
 		}
 		j.changed.Wait()
 	}
-	return true
+	return p, true
 }
 
-// settle waits until no request waits.
+// settle waits until no request of any period waits.
 func (j *journal) settle() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -620,10 +621,10 @@ type journalPart struct {
 
 // journalMeta says what the journal counts, for one period.
 type journalMeta struct {
-	Total  int64  `json:"total"`  // how many requests of the period have ended
-	Ended  int64  `json:"ended"`  // the largest Ended so far, of any period
-	Period int64  `json:"period"` // its number
-	Since  string `json:"since"`  // when it began, in UTC, to the nanosecond
+	Total int64 `json:"total"` // how many requests of the period have ended
+	Ended int64 `json:"ended"` // the largest Ended so far, of any period
+	*period
+	Since string `json:"since"` // when it began, in UTC, to the nanosecond
 }
 
 // read returns the requests of p or, if p is nil, of all periods: those that have ended and
@@ -631,6 +632,8 @@ type journalMeta struct {
 // the current period, as the requests may be of any period up to that.
 func (j *journal) read(p *period, after int64) (part journalPart) {
 	all, meta := j.snapshot(p)
+	part.meta = meta
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.Arrived, b.Arrived) })
 	noteRepetitions(all)
 	for _, e := range all {
 		switch {
@@ -642,8 +645,6 @@ func (j *journal) read(p *period, after int64) (part journalPart) {
 			part.ended = append(part.ended, e)
 		}
 	}
-	sortByArrival(part.ended)
-	part.meta = meta
 	return part
 }
 
@@ -658,10 +659,8 @@ func (j *journal) snapshot(p *period) (all []*entry, meta journalMeta) {
 		now.Seconds = secondsSince(e.Time.Time)
 		all = append(all, &now)
 	}
-	if p == nil {
-		p = j.period
-	}
-	return all, journalMeta{Total: p.total, Ended: j.endings, Period: p.Number, Since: p.since}
+	p = cmp.Or(p, j.period)
+	return all, journalMeta{Total: p.total, Ended: j.endings, period: p, Since: p.since}
 }
 
 // encode returns the journal as JSON, with one request a line.

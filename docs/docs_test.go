@@ -224,18 +224,26 @@ func TestOperations(t *testing.T) {
 			if p.In == "query" {
 				parameters += ", " + p.Name
 			}
-			_, answer := send(t, s, op.request+query+p.Name+"=x", "")
-			contains(t, "the message for "+p.Name, commas.Replace(answer), strings.Join(d.words(p.Schema), ", ")+`"`)
+			refused := []string{"", "%C3%A9"} // values that no other parameter takes, if it is used
+			if p.Schema.MaxLength > 0 {
+				longest := strings.Repeat("%C3%A9", p.Schema.MaxLength)
+				refused = []string{longest + "x"}
+				resp, _ := send(t, s, op.request+query+p.Name+"="+longest, "")
+				equal(t, "the status for the longest "+p.Name, resp.StatusCode, 204)
+			} else {
+				_, answer := send(t, s, op.request+query+p.Name+"=x", "")
+				contains(t, "the message for "+p.Name, commas.Replace(answer), strings.Join(d.words(p.Schema), ", ")+`"`)
+			}
 			if p.Name == "code" {
 				query = "?code=503&" // which the other parameters need
 			}
-			for _, value := range []string{"", "%C3%A9"} { // no parameter takes these, if it is used
+			for _, value := range refused {
 				if p.In == "query" {
 					resp, _ := send(t, s, op.request+query+p.Name+"="+value, "")
 					equal(t, "the status for "+p.Name+"="+value, resp.StatusCode, 400)
 				}
 			}
-			if of := d.resolve(p.Schema); of.Type == "string" && of.Enum == nil && of.OneOf == nil && of.Pattern == "" {
+			if of := d.resolve(p.Schema); of.Type == "string" && of.Enum == nil && of.OneOf == nil && of.Pattern == "" && of.MaxLength == 0 {
 				t.Errorf("%s: got any string, want a description of the values", p.Name)
 			}
 			statuses := map[float64]int{} // by value
@@ -328,6 +336,7 @@ func TestSchemas(t *testing.T) {
 			return journal.Requests[len(journal.Requests)-1]
 		}
 		if !op.isAdmin() {
+			send(t, s, "POST /__admin/reset", "["+rex+"]")
 			without := membersOf("Prefer: code=503")
 			_, before := send(t, s, "GET /__admin/pets", "")
 			performed := membersOf("User-Agent: another client") // which repeats nothing
@@ -338,7 +347,7 @@ func TestSchemas(t *testing.T) {
 		// These make the fault and the journal have all members.
 		const fault = "code=503&delay=0&answer-delay=0&retry-after=1&error-code=x"
 		const standing = fault + "&operation=createPet&skip=1&times=2"
-		send(t, s, "POST /__admin/reset", "["+rex+"]")
+		send(t, s, "POST /__admin/reset?test=TestSchemas", "["+rex+"]")
 		send(t, s, "POST /v1/pets", rex)
 		send(t, s, "PUT /__admin/fault?"+standing, "")
 		send(t, s, "POST /v1/pets", rex) // which the skip lets through
@@ -401,6 +410,7 @@ type schema struct {
 	Description, Type, Title, Pattern               string
 	Values                                          string `json:"x-values"` // which are allowed, in words
 	Enum, Required                                  []string
+	MaxLength                                       int
 	AllOf, OneOf                                    []schema
 	Items                                           *schema
 	Properties                                      object[schema]
