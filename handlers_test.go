@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -1461,38 +1462,17 @@ func TestWaiting(t *testing.T) {
 	if len(arrived) != 1 || arrived[0].URL != "/v1/pets" || arrived[0].Arrived != 1 || arrived[0].Fault != nil {
 		t.Errorf("got %+v, want the request whose body has not arrived", arrived)
 	}
-	s.setFault(t, "code=503")
 	s.send(t, "POST /v1/pets?x", newRex, "Prefer: delay=30.00", "X: y")
 	w := s.waitWaiting(t, "POST /v1/pets?x createPet")[0]
 	equal(t, "fault", w.Fault, map[string]string{"delay": "30"})
 	equal(t, "body", w.Body, newRex)
 	equal(t, "the key", w.Headers["Authorization"], "Bearer ***")
-	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"next":{"code":"503"}}`) // which does not hold it
-	s.do(t, "DELETE /__admin/fault", "")                                           // which does not release it
+	s.setFault(t, "code=503")
+	s.do(t, "DELETE /__admin/fault", "") // which does not release what has a fault of its own
 	eventually(t, "the seconds so far to grow", func() bool {
 		_, later, _ := s.readJournal(t, "")
 		return len(later) == 2 && later[1].Seconds > w.Seconds
 	})
-
-	// The list is in the order of arrival.
-	want := []string{"POST /v1/pets?x createPet"}
-	var held []pending
-	for n := range 5 {
-		held = append(held, s.send(t, fmt.Sprint("GET /v1/pets?n=", n), "", "Prefer: delay=30"))
-		want = append(want, fmt.Sprintf("GET /v1/pets?n=%d listPets", n))
-		s.waitWaiting(t, want...)
-	}
-	p, _ := s.service.journal.wait(context.Background(), 0, 9)
-	part := s.service.journal.read(p, 0)
-	held[1].leave()
-	want = slices.Delete(want, 2, 3)
-	s.waitWaiting(t, want...)
-	equal(t, "the outcome of a request that waited when it was read", part.waiting[3].outcome, nil)
-
-	// What has ended is shown as it waited, with its outcome, and other seconds.
-	ended := *s.service.journal.read(p, 0).ended[0]
-	ended.outcome, ended.Seconds = nil, part.waiting[3].Seconds
-	equal(t, "the entry but for its outcome", ended, *part.waiting[3])
 }
 
 // The journal.
@@ -1548,93 +1528,113 @@ func TestJournalFormat(t *testing.T) {
 	}
 }
 
-// A DELETE and a reset begin another period. The journal has the requests of the current
-// one and, with the history, those of all. The requests are counted for the life of the
-// process. With after, those that have ended up to this count are left out.
-func TestPeriods(t *testing.T) {
-	for _, request := range []string{"DELETE /__admin/requests", "POST /__admin/reset"} {
-		t.Run(request, func(t *testing.T) {
-			s := start(t)
-			s.do(t, "GET /v1/pets", "")
-			begin := time.Now()
-			s.do(t, request, "").want(t, 204, "")
-			_, _, meta := s.readJournal(t, "")
-			equal(t, "total, ended and period", []int64{meta.Total, meta.Ended, meta.Period}, []int64{0, 1, 2})
-			if meta.Since.Before(begin) || meta.Since.After(time.Now()) || meta.Since.Location() != time.UTC {
-				t.Errorf("since: got %v, want the time of the request, after %v, in UTC", meta.Since, begin)
+// Whatever comes, in whatever order, the journal shows what a list of all requests says.
+func TestJournalModel(t *testing.T) {
+	type request struct{ arrived, period, ended int64 } // ended is 0 while it waits
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	for seed := range int64(200) {
+		random := rand.New(rand.NewSource(seed))
+		j := newJournal(newWorld(done, newStore()))
+		j.keeps = 4
+		var all, waiting []*request // in the order of arrival
+		entries := map[*request]*entry{}
+		number, test, endings, totals := int64(1), "", int64(0), map[int64]int64{} // by period
+		for range 50 {
+			switch n := random.Intn(8); {
+			case n == 0:
+				j.clear()
+				number++
+			case n == 1:
+				w := newWorld(done, newStore())
+				test = fmt.Sprint(number)
+				j.reset(w, test)
+				equal(t, "the world after a reset", j.currentWorld(), w)
+				number++
+			case n < 5 || len(waiting) == 0:
+				r := &request{arrived: int64(len(all) + 1), period: number}
+				all, waiting, entries[r] = append(all, r), append(waiting, r), &entry{}
+				j.add(entries[r])
+			default:
+				i := random.Intn(len(waiting))
+				r := waiting[i]
+				waiting = slices.Delete(waiting, i, i+1)
+				endings++
+				totals[r.period]++
+				r.ended = endings
+				j.end(entries[r], outcome{Status: 500}) // so that each repeats an earlier one
 			}
-			for range 3 {
-				s.do(t, "GET /v1/pets", "")
-			}
-			for query, want := range map[string][]int64{
-				"": {2, 3, 4}, "?history=false": {2, 3, 4}, "?history=true": {1, 2, 3, 4},
-				"?after=3": {4}, "?after=3&history=true": {4}, "?after=4": nil, "?after=9223372036854775807": nil,
-				"?after=2&total=3": {3, 4},
-			} {
-				entries, _, meta := s.readJournal(t, query)
-				equal(t, "total, ended and period"+query, []int64{meta.Total, meta.Ended, meta.Period}, []int64{3, 4, 2})
-				var ended []int64
-				for _, e := range entries {
-					ended = append(ended, e.Ended)
-					equal(t, "arrived", e.Arrived, e.Ended)
-					equal(t, "period", e.Period, min(e.Ended, 2))
+			after, total, most := random.Int63n(endings+2), random.Int63n(4), random.Int63n(3)
+			p, isDue := j.wait(done, total, most)
+			for _, shown := range []*period{p, nil} {
+				var ended, held []int64
+				for _, r := range all {
+					isShown := shown == nil || r.period == number
+					if isShown && r.ended == 0 {
+						held = append(held, r.arrived)
+					} else if isShown && r.ended > after && r.ended > endings-4 {
+						ended = append(ended, r.arrived)
+					}
 				}
-				equal(t, "ended"+query, ended, want)
+				got := j.read(shown, after)
+				equal(t, "what has ended", arrivals(got.ended), ended)
+				equal(t, "what waits", arrivals(got.waiting), held)
+				equal(t, "the period and its test", fmt.Sprint(got.meta.Number, got.meta.Test), fmt.Sprint(number, test))
+				equal(t, "total and ended", []int64{got.meta.Total, got.meta.Ended}, []int64{totals[number], endings})
+				if shown != nil {
+					equal(t, "whether a wait is over", isDue, totals[number] >= total && int64(len(held)) <= most)
+				}
 			}
-			done, cancel := context.WithCancel(context.Background())
-			cancel()
-			p, isDue := s.service.journal.wait(done, 4, 9)
-			equal(t, "whether 4 requests of the period have ended", isDue, false)
-
-			// A period can begin after a wait has ended, and before the journal is read.
-			s.do(t, request, "")
-			s.do(t, "GET /v1/pets", "")
-			equal(t, "the period of a reader without the history", s.service.journal.read(p, 0).meta.Number, 2)
-			equal(t, "the period of a reader of the history", s.service.journal.read(nil, 0).meta.Number, 3)
-		})
+			if t.Failed() {
+				t.Fatalf("with the seed %d, after %d requests", seed, len(all))
+			}
+		}
 	}
 }
 
-// A request that waits at a DELETE or a reset belongs to the period before it, so nothing
-// waits for it any more. The history has it until it ends, and then its outcome.
-func TestHistoryOfWaiting(t *testing.T) {
-	for request, want := range map[string]string{ // the error of the request in the history
-		"DELETE /__admin/requests": "the client left before its answer",
-		"POST /__admin/reset":      "there is no pet 1",
-	} {
-		t.Run(request, func(t *testing.T) {
-			s := start(t)
-			held := s.send(t, "GET /v1/pets/1", "", "Prefer: delay=30")
-			s.waitWaiting(t, "GET /v1/pets/1 getPet")
-			slow := s.startRequest(t, "POST /v1/pets") // which a reset does not end
-			s.do(t, request, "").want(t, 204, "")
-			s.do(t, "GET /v1/pets", "")
-			entries, waiting, _ := s.readJournal(t, "?waiting=0")
-			equal(t, "the numbers of ended and of waiting requests", []int{len(entries), len(waiting)}, []int{1, 0})
-			_, waiting, _ = s.readJournal(t, "?history=true&waiting=0")
-			last := waiting[len(waiting)-1]
-			equal(t, "the last request that waits", fmt.Sprint(last.Period, " ", last.URL), "1 /v1/pets")
-
-			if strings.HasPrefix(request, "POST") { // a reset has released it
-				held.wait()
-			}
-			held.leave()
-			slow.write(newIda)
-			slow.read()
-			eventually(t, "the end of all requests", func() bool {
-				_, waiting, _ = s.readJournal(t, "?history=true")
-				return len(waiting) == 0
-			})
-			s.wantJournal(t, "GET /v1/pets 200")
-			entries, _, meta := s.readJournal(t, "?history=true")
-			var got []string
-			for _, e := range entries {
-				got = append(got, fmt.Sprint(e.Period, " ", e.URL, " ", e.Error))
-			}
-			equal(t, "the history", got, []string{"1 /v1/pets/1 " + want, "1 /v1/pets ", "2 /v1/pets "})
-			equal(t, "total and ended", []int64{meta.Total, meta.Ended}, []int64{1, 3})
-		})
+func arrivals(entries []*entry) (list []int64) {
+	for _, e := range entries {
+		list = append(list, e.Arrived)
 	}
+	return list
+}
+
+// A reset begins a period, with the name of a test if it gives one, and so does a DELETE, with the
+// same name. The journal has the requests of the current period and, with the history, of all.
+func TestPeriods(t *testing.T) {
+	s := start(t)
+	for _, tt := range []struct{ request, test string }{
+		{"POST /__admin/reset?test=A%20b", "A b"},
+		{"DELETE /__admin/requests", "A b"},
+		{"POST /__admin/reset", ""},
+	} {
+		begin := time.Now()
+		s.do(t, tt.request, "").want(t, 204, "")
+		_, _, meta := s.readJournal(t, "")
+		if meta.Since.Before(begin) || meta.Since.After(time.Now()) || meta.Since.Location() != time.UTC {
+			t.Errorf("since: got %v, want the time of the request, after %v, in UTC", meta.Since, begin)
+		}
+		s.do(t, "GET /v1/pets", "")
+		e := s.journal(t, 1)[0]
+		equal(t, "the test after "+tt.request, []string{meta.Test, e.Test}, []string{tt.test, tt.test})
+		equal(t, "the period after "+tt.request, e.Period, meta.Period)
+	}
+	for query, want := range map[string][]int64{
+		"": {4}, "?history=false": {4}, "?history=true": {2, 3, 4}, "?history=true&after=1": {3, 4}, "?after=3": nil,
+	} {
+		entries, _, meta := s.readJournal(t, query)
+		var periods []int64
+		for _, e := range entries {
+			periods = append(periods, e.Period)
+		}
+		equal(t, "the periods with "+query, periods, want)
+		equal(t, "total, ended and period with "+query, []int64{meta.Total, meta.Ended, meta.Period}, []int64{1, 3, 4})
+	}
+	for range 1000 {
+		call(s.service, "GET", "/v1/pets", "")
+	}
+	entries, _, _ := s.readJournal(t, "?history=true")
+	equal(t, "how many requests are kept", len(entries), 1000)
 }
 
 // requestsOf returns the requests that a text describes, such as "429 fault=429/3, 2x201 at=3":
@@ -1776,58 +1776,44 @@ func TestRepetitions(t *testing.T) {
 // the earlier request is kept.
 func TestRepeats(t *testing.T) {
 	s := start(t)
-	repeats := func(query string) (ended, waiting []int64) {
-		requests, held, _ := s.readJournal(t, query)
-		for _, e := range requests {
-			ended = append(ended, e.Repeats)
-		}
-		for _, e := range held {
-			waiting = append(waiting, e.Repeats)
-		}
-		return ended, waiting
-	}
+	long := strings.Repeat("x", 4001) // of which a byte is not kept
 	s.send(t, "POST /v1/pets", newRex, "Prefer: code=lost").wait()
-	s.do(t, "POST /v1/pets", newRex, "X-Request-Id: 2")
-	s.do(t, "POST /v1/pets", newRex)
-	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText))
-	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText))
-	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText+1)) // of which a byte is not kept
-	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText+1))
-	s.do(t, "POST /v1/pets", strings.Repeat("x", maxText)+"y")
-	ended, _ := repeats("")
-	equal(t, "what the requests repeat", ended, []int64{0, 1, 0, 0, 4, 0, 6, 0})
-
-	// A body that does not come whole is equal to none.
-	s.reset(t, "")
-	for range 2 {
-		c := s.sendRaw(t, "POST /v1/pets", "Content-Length: 2")
+	for _, body := range []string{newRex, newRex, long, long, long[:4000] + "y"} {
+		s.do(t, "POST /v1/pets", body, "X-Request-Id: 2")
+	}
+	for range 2 { // a body that does not come whole is equal to none
+		c := s.sendRaw(t, "POST /v1/pets", "Content-Length: 9\n\n{}")
 		c.CloseWrite()
 		c.read()
 	}
-	s.do(t, "POST /v1/pets", newRex, "Prefer: code=503")
+	s.do(t, "POST /v1/pets", "{}")
 	s.startRequest(t, "POST /v1/pets") // whose body has not come yet
-	ended, waiting := repeats("")
-	equal(t, "what they repeat", ended, []int64{0, 0, 0})
-	equal(t, "what the one that waits repeats", waiting, []int64{0})
+	ended, waiting, _ := s.readJournal(t, "")
+	var repeats []int64
+	for _, e := range append(ended, waiting...) {
+		repeats = append(repeats, e.Repeats)
+	}
+	equal(t, "what the requests repeat", repeats, []int64{0, 1, 0, 0, 4, 0, 0, 0, 0, 0})
 
-	// One that waits repeats one whose client has left.
+	// One that waits repeats one whose client has left, which a reader may have seen before.
 	s.reset(t, "")
 	held := s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
-	s.waitWaiting(t, "GET /v1/pets listPets")
+	first := s.waitWaiting(t, "GET /v1/pets listPets")[0].Arrived
 	held.leave()
-	first := s.journal(t, 1)[0].Arrived
+	s.journal(t, 1)
 	s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
 	s.waitWaiting(t, "GET /v1/pets listPets")
-	_, waiting = repeats("?after=9999")
-	equal(t, "what the one that waits repeats", waiting, []int64{first})
-	for range maxEnded - 1 {
+	repeated := func() int64 {
+		_, waiting, _ := s.readJournal(t, "?after=9999")
+		return waiting[0].Repeats
+	}
+	equal(t, "what it repeats", repeated(), first)
+	for range 999 {
 		call(s.service, "GET", "/v1/pets?other", "")
 	}
-	_, waiting = repeats("")
-	equal(t, "what it repeats while the first is kept", waiting, []int64{first})
+	equal(t, "what it repeats while the first is kept", repeated(), first)
 	call(s.service, "GET", "/v1/pets?other", "")
-	_, waiting = repeats("")
-	equal(t, "what it repeats when the first is dropped", waiting, []int64{0})
+	equal(t, "what it repeats when the first is dropped", repeated(), 0)
 }
 
 // However others reset and clear, a reader of the history gets each request once, periods
@@ -1885,34 +1871,6 @@ func TestConcurrentPeriods(t *testing.T) {
 			t.Fatalf("the request %d: got the period %d after %d", n, periods[n], periods[n-1])
 		}
 	}
-}
-
-// The journal lists requests in the order in which they arrived, and counts them as they
-// end. So a request whose body came late, or whose client gave up, comes before those that
-// overtook it.
-func TestJournalOrder(t *testing.T) {
-	s := start(t)
-	slow := s.startRequest(t, "POST /v1/pets?slow")
-	s.setFault(t, "answer-delay=30&times=1")
-	first := s.send(t, "POST /v1/pets", newIda)
-	s.waitWaiting(t, "POST /v1/pets createPet")
-	s.do(t, "POST /v1/pets", newIda)
-	first.leave()
-	s.journal(t, 2)
-	slow.write(newIda)
-	slow.read()
-	s.wantJournal(t, "POST /v1/pets?slow 201", "POST /v1/pets 0", "POST /v1/pets 201")
-	late, _, _ := s.readJournal(t, "?after=1") // that is, without the request that overtook both
-	if len(late) != 2 || late[0].Arrived != 1 || late[0].Ended != 3 || late[1].Arrived != 2 || late[1].Ended != 2 {
-		t.Errorf("after=1: got %+v, want the requests that arrived first and second, and ended third and second", late)
-	}
-
-	s = start(t) // in which no request fails
-	slow = s.startRequest(t, "POST /v1/pets?slow")
-	s.do(t, "GET /v1/pets", "")
-	slow.write(newIda)
-	slow.read()
-	s.wantJournal(t, "POST /v1/pets?slow 201", "GET /v1/pets 200")
 }
 
 // The journal has what clients sent, and not what the page or a test does to observe
@@ -1991,126 +1949,76 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// In Authorization, after the scheme, *** replaces the key wherever it occurs, and all but the
+// In Authorization, *** replaces the key wherever it occurs, but for the scheme, and all but the
 // first six characters of anything else. Elsewhere, the key is shown.
 func TestKeyIsHidden(t *testing.T) {
-	s := start(t)
-	key := testKey
 	for sent, want := range map[string]string{
-		"Bearer " + key:               "Bearer ***",
-		"Bearer  " + key:              "Bearer  ***",
-		`Bearer "` + key + `"`:        `Bearer "***"`,
-		"Basic x" + key + "x":         "Basic x***x",
-		"Basic x" + key + "xyz":       "Basic x***xy***",
-		key + key:                     "******",
-		key + " x":                    "*** x",
+		"Bearer a-key":                "Bearer ***",
+		`Bearer "a-key"`:              `Bearer "***"`,
+		"Basic xa-keyxyz":             "Basic x***xy***",
 		"Bearer undefined":            "Bearer undefi***",
-		"Bearer secret":               "Bearer secret",
 		"Bearer schlüsselchen":        "Bearer schlüs***",
-		"Bearer":                      "Bearer",
-		"Bearer abcd" + key:           "Bearer abcd***",
-		"Bearer:" + key + " x":        "Bearer***",
-		"sk_live_12345678":            "sk_liv***",
+		"Bearer secret":               "Bearer secret",
+		"Bearer abcda-key":            "Bearer abcd***",
+		"Bearera-key x":               "Bearer***",
+		"a-key x":                     "*** x",
 		"sk_live_12345678 x":          "sk_liv***",
 		"AWS4-HMAC-SHA256 Credential": "AWS4-HMAC-SHA256 Creden***",
-		`key="sk_live_1", realm="x"`:  `key="s***`,
-		`Digest username="Mufasa", x`: "Digest userna***",
+		"a-word-of-21-letters- x":     "a-word***",
 	} {
-		s.do(t, "DELETE /__admin/requests", "")
-		s.do(t, "GET /v1/pets?"+key, "", "Authorization: "+sent, "X: "+key)
-		e := s.journal(t, 1)[0]
-		equal(t, "Authorization: "+sent, e.Headers["Authorization"], want)
-		equal(t, "another header", e.Headers["X"], key)
-		equal(t, "the URL", e.URL, "/v1/pets?"+key)
+		equal(t, sent, hideCredentials("a-key", []string{sent})[0], want)
 	}
-	s.do(t, "GET /v1/pets", "", "Authorization: x"+key, "Authorization: Basic "+key+"y")
-	equal(t, "two headers", s.journal(t, 2)[1].Headers["Authorization"], "x***, Basic ***y")
-	equal(t, "a key that is a part of the scheme", hideCredentials("e", []string{"Bearer e"})[0], "Bearer ***")
-	equal(t, "a key in place of the scheme", hideCredentials("secret", []string{"secret x"})[0], "*** x")
+	equal(t, "a key that is a part of Bearer", hideCredentials("e", []string{"BEARER e"})[0], "BEARER ***")
 
+	s := start(t)
+	s.do(t, "GET /v1/pets?"+testKey, "", "Authorization: x"+testKey, "Authorization: Basic "+testKey+"y", "X: "+testKey)
+	e := s.journal(t, 1)[0]
+	equal(t, "two headers", e.Headers["Authorization"], "x***, Basic ***y")
+	equal(t, "another header", e.Headers["X"], testKey)
+	equal(t, "the URL", e.URL, "/v1/pets?"+testKey)
 	r := newRequest("GET", "/v1/pets", "")
 	sent := r.Header.Clone()
 	s.service.ServeHTTP(httptest.NewRecorder(), r)
 	equal(t, "the headers of the request", r.Header, sent) // which a handler must not modify
 }
 
-// A reader of the journal waits for a total, and until few enough requests wait. A reset,
-// a DELETE, a stop and a time limit end the wait. Several readers can wait at once.
+// A reader of the journal waits for a total, and until few enough requests wait. A request that
+// ends, a DELETE, a reset, a stop and a time limit end the waits of all readers, who get the period
+// for which they waited.
 func TestJournalWaits(t *testing.T) {
-	for _, tt := range []struct {
-		query string
-		event func(*testing.T, *server, pending) // the pending request is held
-		want  string                             // in the answer
-	}{
-		{"waiting=0", func(t *testing.T, s *server, held pending) { // a later request still waits
-			s.send(t, "POST /v1/pets", "", "Prefer: delay=30")
-			s.waitWaiting(t, "GET /v1/pets listPets", "POST /v1/pets createPet")
-			held.leave()
-		}, `"meta":{"total":1,`},
-		{"waiting=0&total=2", func(t *testing.T, s *server, held pending) {
-			held.leave()
-			s.journal(t, 1)
-			s.do(t, "GET /v1/pets", "")
-		}, `"meta":{"total":2,`},
-		{"waiting=0&total=1", func(t *testing.T, s *server, held pending) {
-			s.do(t, "GET /v1/pets", "")
-			held.leave()
-		}, `"meta":{"total":2,`},
-		{"total=9", func(t *testing.T, s *server, _ pending) {
-			s.do(t, "GET /v1/pets?old", "")
-			s.reset(t, "") // after which the reader still gets the journal from before
-		}, "/v1/pets?old"},
-		{"total=9", func(t *testing.T, s *server, _ pending) {
-			s.do(t, "GET /v1/pets?old", "")
-			s.do(t, "DELETE /__admin/requests", "").want(t, 204, "") // the same
-		}, `"meta":{"total":1,"ended":1,"period":1,`},
-		{"total=9", func(_ *testing.T, s *server, _ pending) { s.stop() }, `"meta":`},
-	} {
-		t.Run(tt.query+" "+tt.want, func(t *testing.T) {
-			s := start(t)
-			held := s.send(t, "GET /v1/pets", "", "Prefer: answer-delay=30")
-			s.waitWaiting(t, "GET /v1/pets listPets")
-			reader := s.watch(t, tt.query)
-			tt.event(t, s, held)
-			contains(t, "the journal", reader.wait().body, tt.want)
-		})
-	}
-
-	// A request waits from its arrival.
-	slow := start(t)
-	c := slow.startRequest(t, "POST /v1/pets")
-	slow.send(t, "GET /v1/pets", "", "Prefer: delay=30")
-	slow.waitWaiting(t, "GET /v1/pets listPets")
-	reader := slow.watch(t, "waiting=1")
-	c.write(newIda)
-	contains(t, "the journal", reader.wait().body, `"meta":{"total":1,`)
-
-	// What happens ends the waits of all readers.
-	for _, request := range []string{"GET /v1/pets", "DELETE /__admin/requests", "POST /__admin/reset"} {
+	for _, event := range []string{"GET /v1/pets", "DELETE /__admin/requests", "POST /__admin/reset", "stop"} {
 		s := start(t)
+		s.do(t, "GET /v1/pets?old", "")
 		var readers []pending
-		for range 4 {
-			readers = append(readers, s.watch(t, "total=1"))
+		for range 3 {
+			readers = append(readers, s.watch(t, "total=2"))
 		}
-		s.do(t, request, "")
+		if event == "stop" {
+			s.stop()
+		} else {
+			s.do(t, event, "")
+		}
 		for _, reader := range readers {
-			equal(t, "the status for a reader", reader.wait().status, 200)
+			contains(t, "the journal after "+event, reader.wait().body, "/v1/pets?old")
 		}
 	}
 
-	const most = 300 * time.Millisecond // longer than a request takes, which must not begin it anew
-	s := startWith(t, func(s *service) { s.durations.journal = most })
-	s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
+	s := start(t)
+	slow := s.startRequest(t, "POST /v1/pets") // which waits from its arrival
+	held := s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
 	s.waitWaiting(t, "GET /v1/pets listPets")
-	_, waiting, _ := s.readJournal(t, "?waiting=1&total=0")
-	equal(t, "the number of waiting requests", len(waiting), 1)
+	one, none := s.watch(t, "waiting=1"), s.watch(t, "waiting=0")
+	s.send(t, "GET /v1/pets?later", "", "Prefer: delay=30") // for which nobody waits
+	s.waitWaiting(t, "GET /v1/pets listPets", "GET /v1/pets?later listPets")
+	slow.write(newIda)
+	contains(t, "the journal", one.wait().body, `"meta":{"total":1,`)
+	held.leave()
+	contains(t, "the journal", none.wait().body, `"meta":{"total":2,`)
+
+	const most = 100 * time.Millisecond
+	s.service.durations.journal = most
 	begin := time.Now()
-	p := s.watch(t, "waiting=0")
-	eventually(t, "the end of the wait", func() bool {
-		s.do(t, "GET /v1/pets", "") // which does not make the wait longer
-		return len(p.response) > 0
-	})
-	equal(t, "the status of the journal", p.wait().status, 200)
+	s.do(t, "GET /__admin/requests?total=9", "")
 	if took := time.Since(begin); took < most {
 		t.Errorf("the wait took %v, want %v", took, most)
 	}
@@ -2141,39 +2049,6 @@ func (l watchedLock) Unlock() {
 	default:
 	}
 	l.Locker.Unlock()
-}
-
-// The journal keeps the last 1,000 requests that have ended, of whatever period, and all
-// that wait.
-func TestJournalBounds(t *testing.T) {
-	s := start(t)
-	send := func(n int) {
-		for range n {
-			call(s.service, "GET", "/v1/pets", "")
-		}
-	}
-	slow := s.send(t, "GET /v1/pets?slow", "", "Prefer: delay=30")
-	s.waitWaiting(t, "GET /v1/pets?slow listPets")
-	send(1003)
-	entries, waiting, meta := s.readJournal(t, "")
-	equal(t, "total", meta.Total, 1003)
-	equal(t, "the number of entries", len(entries), 1000)
-	equal(t, "the first entry", entries[0].Ended, 4)
-	equal(t, "the number of requests that wait", len(waiting), 1)
-	s.do(t, "DELETE /__admin/requests", "")
-	send(500)
-	slow.leave() // so that one of the period before ends last
-	eventually(t, "its end", func() bool {
-		_, waiting, meta = s.readJournal(t, "?history=true")
-		return len(waiting) == 0
-	})
-	entries, _, _ = s.readJournal(t, "")
-	equal(t, "the number of entries of the period", len(entries), 500)
-	entries, _, _ = s.readJournal(t, "?history=true")
-	equal(t, "the number of entries of the history", len(entries), 1000)
-	equal(t, "the first entry, which has ended last", entries[0].Ended, 1504)
-	equal(t, "the second entry", entries[1].Ended, 505)
-	equal(t, "total and ended", []int64{meta.Total, meta.Ended}, []int64{500, 1504})
 }
 
 // With -log, the log has the address of the page, and a line for each recorded request,
@@ -3775,6 +3650,7 @@ type sentRecord struct {
 	Arrived       int64
 	Repeats       int64
 	Period        int64
+	Test          string
 	Ended         int64 // 0 if it waits
 	Time          time.Time
 	Method, URL   string
@@ -3793,6 +3669,7 @@ type sentRecord struct {
 // sentMeta is what the journal counts, as a client reads it.
 type sentMeta struct {
 	Total, Ended, Period int64
+	Test                 string
 	Since                time.Time
 }
 
