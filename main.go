@@ -1056,19 +1056,16 @@ func isRefused(e *entry) bool {
 
 // verdict is what is found in a run.
 type verdict struct {
-	fault      string // its name
-	noResult   bool   // whether no request got the fault; then nothing is found
-	isAccepted bool   // whether the findings do not count
-	findings   []finding
-	isRepeated bool // whether a request was repeated
-	isBusy     bool // whether it should be, later, as the answer was a 429 or a 503
-	hasPet     bool // whether the answer with the fault had a pet
+	fault       string // its name
+	noResult    bool   // whether no request got the fault; then nothing is found
+	isAccepted  bool   // whether the findings do not count
+	findings    []finding
+	notRepeated bool // whether no request came again after a 429 or a 503
+	hasPet      bool // whether the answer with the fault had a pet
 }
 
 // finding is how a client has broken a rule.
-type finding struct {
-	text, wayOut string
-}
+type finding struct{ text, wayOut string }
 
 // judge judges a run by the rules.
 func (v *verdict) judge(c comparison) {
@@ -1077,9 +1074,8 @@ func (v *verdict) judge(c comparison) {
 			v.findings = append(v.findings, finding{text, r.wayOut})
 		}
 	}
-	status := c.struck.Status
-	v.isRepeated = c.firstRepetition() != nil
-	v.isBusy = status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+	isBusy := c.struck.Status == 429 || c.struck.Status == 503
+	v.notRepeated = isBusy && c.firstRepetition() == nil
 	v.hasPet = strings.Contains(c.struck.Answer, `"id":`)
 }
 
@@ -1159,16 +1155,14 @@ func printUntested(w io.Writer, operation string, usual *clientRun, verdicts []v
 			fmt.Fprintf(w, "%s was not tested: -operation %[1]s\n", other)
 		}
 	}
-	needsPet := []string{"newer", "malformed"}
 	withoutPet := faultsOf(verdicts, func(v verdict) bool {
-		return slices.Contains(needsPet, v.fault) && !v.noResult && !v.hasPet
+		return (v.fault == "newer" || v.fault == "malformed") && !v.noResult && !v.hasPet
 	})
 	if withoutPet != nil {
 		fmt.Fprintln(w, "the answer had no pet, so newer and malformed test little: -seed adds some")
 	}
-	notRepeated := faultsOf(verdicts, func(v verdict) bool { return v.isBusy && !v.isRepeated })
-	if notRepeated != nil {
-		fmt.Fprintf(w, "Never repeated after: %s.\n", strings.Join(notRepeated, ", "))
+	if names := faultsOf(verdicts, func(v verdict) bool { return v.notRepeated }); names != nil {
+		fmt.Fprintf(w, "Never repeated after: %s.\n", strings.Join(names, ", "))
 	}
 	notFound := faultsOf(verdicts, func(v verdict) bool { return v.isAccepted && len(v.findings) == 0 })
 	if notFound != nil {
