@@ -516,18 +516,20 @@ func (x *exchange) parseQuery() error {
 // have, and for a body that it does not take. So a GET that was meant as a PUT fails, as
 // do parameters in a body.
 func (x *exchange) refuseUnknown(unknown []string) error {
+	var code, what string
+	switch {
+	case len(unknown) > 0:
+		code, what = codeInvalidParameter, "the parameter "+quote(unknown[0])
+	case len(x.body) > 0 && !x.route.takesSeed:
+		code, what = codeInvalidBody, "a body"
+	default:
+		return nil
+	}
 	takes := "no parameters"
 	if names := x.route.parameters; len(names) > 0 {
 		takes = "the query parameters " + strings.Join(names, ", ")
 	}
-	if len(unknown) > 0 {
-		return badRequest(codeInvalidParameter, fmt.Sprintf("%s does not take the parameter %s; it takes %s",
-			x.route.pattern, quote(unknown[0]), takes))
-	}
-	if len(x.body) > 0 && !x.route.takesSeed {
-		return badRequest(codeInvalidBody, fmt.Sprintf("%s does not take a body; it takes %s", x.route.pattern, takes))
-	}
-	return nil
+	return badRequest(code, fmt.Sprintf("%s does not take %s; it takes %s", x.route.pattern, what, takes))
 }
 
 // setHeader sets the header of an answer.
