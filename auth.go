@@ -7,8 +7,8 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
-	"unicode"
 )
 
 // newKey returns a random API key of 128 bits.
@@ -62,9 +62,8 @@ func hideCredentials(key string, values []string) []string {
 	hidden := make([]string, len(values))
 	for i, value := range values {
 		scheme, credentials, found := strings.Cut(value, " ")
-		isShort := len(scheme) <= 20 && !strings.ContainsFunc(scheme, isNoLetterOfScheme)
-		isScheme := isShort && !strings.Contains(scheme, key) || strings.EqualFold(scheme, "Bearer")
-		if found && isScheme {
+		isOther := anyScheme.MatchString(scheme) && !strings.Contains(scheme, key)
+		if found && (strings.EqualFold(scheme, "Bearer") || isOther) {
 			hidden[i] = scheme + " " + hide(credentials, key)
 		} else {
 			hidden[i] = hide(value, key)
@@ -73,14 +72,11 @@ func hideCredentials(key string, values []string) []string {
 	return hidden
 }
 
-// isNoLetterOfScheme reports whether c is not one of the letters, digits and hyphens of a scheme.
-func isNoLetterOfScheme(c rune) bool {
-	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-'
-}
+var anyScheme = regexp.MustCompile(`^[a-zA-Z0-9-]{1,20}$`)
 
-// hide returns credentials with *** in place of the key, wherever it occurs, and of all but the
-// first six characters of anything else. That may be the key of another service, sent by mistake,
-// and six characters tell most mistakes, such as undefined.
+// hide returns credentials with *** in place of the key, wherever it occurs. If they are longer
+// than six characters, the rest is *** too: it may be a key of another service, sent by mistake.
+// Six characters are enough to recognize most mistakes, such as undefined.
 func hide(credentials, key string) string {
 	if credentials == key {
 		return "***" // as in most requests, without an allocation

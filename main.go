@@ -184,7 +184,6 @@ func listen(addr string) (net.Listener, error) {
 	return ln, err
 }
 
-// printVersion prints the version of the API and of this build.
 func printVersion(w io.Writer) error {
 	build := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -213,7 +212,6 @@ const randomKeyNotice = `PETSTORE_API_KEY is empty or not set, so this run has a
 
 `
 
-// options are the values of the flags.
 type options struct {
 	addr      string
 	seed      string
@@ -224,7 +222,7 @@ type options struct {
 	accept    faultNames
 	only      faultNames // nil for all
 	operation string     // empty for that of the client
-	skip      int        // how many of its requests come before the one with the fault
+	skip      int        // the number of requests for the operation that come before the one with the fault
 	command   []string   // the client to check, and its arguments
 }
 
@@ -293,7 +291,6 @@ func parseFlags(args []string) (options, error) {
 	return opts, nil
 }
 
-// printHelp prints the help.
 func printHelp(w io.Writer) error {
 	var help strings.Builder
 	fmt.Fprintf(&help, helpText, maxKey)
@@ -441,7 +438,7 @@ func misplacedFlags(command []string) (names []string) {
 
 // The limits of a run.
 const (
-	maxRun      = time.Minute // of the first run; a later one may take longer by what that took
+	maxRun      = time.Minute // of the first run; each later one may take a minute more than that
 	grace       = time.Second // in which a client may end by itself after a signal, and then after an interrupt
 	maxRequests = 10_000      // recorded or not
 )
@@ -599,7 +596,6 @@ type petstoreOfRun struct {
 	disconnect context.CancelFunc // ends connected, as if all clients had left
 }
 
-// startPetstore starts a petstore with this fault.
 func (c *checker) startPetstore(fault string) (*petstoreOfRun, error) {
 	s := newService(context.Background(), cmp.Or(c.key, newKey()), c.seed, newLog(c.stderr, c.opts.log))
 	s.journal.keeps = maxRequests
@@ -683,7 +679,6 @@ func (c *checker) runClient(ctx context.Context, petstore *petstoreOfRun, output
 	}, nil
 }
 
-// environment returns the variables that a client gets.
 func (p *petstoreOfRun) environment() []string {
 	noProxy := cmp.Or(os.Getenv("no_proxy"), os.Getenv("NO_PROXY"))
 	if noProxy != "*" { // which means all hosts only if it is alone
@@ -783,7 +778,7 @@ type comparison struct {
 	alike bool   // whether these are equal but for numbers
 }
 
-// group is requests of both runs that have something in common.
+// group is requests of both runs that are alike.
 type group struct{ sent, usual []*entry }
 
 // surplus returns how many more were sent than usual. It is 0 if none is usual.
@@ -1067,7 +1062,6 @@ type verdict struct {
 // finding is how a client has broken a rule.
 type finding struct{ text, wayOut string }
 
-// judge judges a run by the rules.
 func (v *verdict) judge(c comparison) {
 	for _, r := range rules {
 		if text := r.judge(c); text != "" {
@@ -1079,7 +1073,6 @@ func (v *verdict) judge(c comparison) {
 	v.hasPet = strings.Contains(c.struck.Answer, `"id":`)
 }
 
-// printRow prints the row of a run.
 func printRow(w io.Writer, operation string, run *clientRun, v verdict) {
 	var findings []string
 	for _, f := range v.findings {
@@ -1127,8 +1120,8 @@ func (r *clientRun) answers(operation string) string {
 	return strings.Join(answers, " ")
 }
 
-// printWaysOut prints what the client can do instead of what was found and not accepted. What
-// several findings have in common has one line.
+// printWaysOut prints what the client can do instead of what was found and not accepted. There is
+// one line for each way out, with the faults that it is for.
 func printWaysOut(w io.Writer, verdicts []verdict) {
 	faults := map[string][]string{} // by way out
 	var waysOut []string

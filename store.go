@@ -378,7 +378,7 @@ func (e *entry) wasOver(later *entry) bool {
 	return e.hasLeft && between > maxNotice && e.duration() < between+maxNotice
 }
 
-// identity is what equal requests have in common.
+// identity is what makes requests equal: those with the same one are.
 type identity struct {
 	period                                                 *period
 	address, userAgent, origin, authorization, contentType string
@@ -629,7 +629,7 @@ type journalMeta struct {
 
 // read returns the requests of p or, if p is nil, of all periods: those that have ended and
 // whose Ended is above after, and those that wait. The meta is that of p or, if p is nil, of
-// the current period, as the requests may be of any period up to that.
+// the current period, which is no earlier than that of any of the requests.
 func (j *journal) read(p *period, after int64) (part journalPart) {
 	all, meta := j.snapshot(p)
 	part.meta = meta
