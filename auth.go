@@ -72,7 +72,7 @@ func hideCredentials(key string, values []string) []string {
 	return hidden
 }
 
-var anyScheme = regexp.MustCompile(`^[a-zA-Z0-9-]{1,20}$`)
+var anyScheme = regexp.MustCompile(`^[\pL\pN-]{1,20}$`)
 
 // hide returns credentials with *** in place of the key, wherever it occurs. If they are longer
 // than six characters, the rest is *** too: it may be a key of another service, sent by mistake.

@@ -408,8 +408,10 @@ func (x *exchange) readBody(maxSize int64) error {
 	if x.entry != nil {
 		x.service.journal.update(func() {
 			x.entry.Body = firstBytes(body)
-			x.entry.rest = maphash.Bytes(restSeed, body[len(x.entry.Body):])
 			x.entry.isPartial = err != nil
+			if rest := body[len(x.entry.Body):]; len(rest) > 0 {
+				x.entry.rest = maphash.Bytes(restSeed, rest)
+			}
 		})
 	}
 	switch {
