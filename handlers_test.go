@@ -229,176 +229,103 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// openAPIDescription is a part of api/openapi.json.
-type openAPIDescription struct {
-	Paths map[string]map[string]struct {
-		OperationID string
-		Parameters  []struct {
-			Name, In string
-			Schema   schema
-		}
-	}
-	Components struct{ Schemas map[string]schema }
-}
-
-type schema struct {
-	Ref          string `json:"$ref"`
-	Type         string
-	Maximum      float64
-	Enum         []string
-	Body         string `json:"x-body"`
-	Required     []string
-	Properties   map[string]any
-	OneOf, AllOf []schema
-}
-
-func readOpenAPI(t testing.TB) (api openAPIDescription) {
-	t.Helper()
-	// The servers of a path are beside its operations.
-	text := bytes.ReplaceAll(openAPI, []byte(`"servers": [{ "url": "/" }],`), nil)
-	equal(t, "the error of openapi.json", json.Unmarshal(text, &api), nil)
-	return api
-}
-
-// The contract, section 4.1: list pets.
-
+// The contract, section 4.1: list pets. For tests, there is the same list beside /v1.
 func TestListPets(t *testing.T) {
-	s := start(t, manyPets(150)...) // every tenth is sold
+	s := start(t, append(manyPets(150), newIda)...) // every tenth is sold, and Ida has no status
 	for _, tt := range []struct {
-		query string
-		ids   []int64
-		next  string // the query of the next page
+		target string
+		ids    []int64
+		link   string
 	}{
-		{"", numbers(1, 20, 1), "after=20"},
-		{"limit=100", numbers(1, 100, 1), "limit=100&after=100"},
-		{"after=130", numbers(131, 150, 1), ""},
-		{"status=sold&limit=4&after=100", numbers(110, 140, 10), "limit=4&status=sold&after=140"},
-		{"status=available&limit=1", numbers(1, 1, 1), "limit=1&status=available&after=1"},
-		{"status=available&limit=1&after=148", numbers(149, 149, 1), ""},
-		{"limit=%32&Limit=9&x=y", numbers(1, 2, 1), "limit=2&after=2"},
+		{"/v1/pets", numbers(1, 20, 1), `</v1/pets?after=20>; rel="next"`},
+		{"/v1/pets?limit=100", numbers(1, 100, 1), `</v1/pets?limit=100&after=100>; rel="next"`},
+		{"/v1/pets?after=131", numbers(132, 151, 1), ""},
+		{"/v1/pets?status=sold&limit=4&after=100", numbers(110, 140, 10), `</v1/pets?limit=4&status=sold&after=140>; rel="next"`},
+		{"/v1/pets?status=available&limit=1&after=148", numbers(149, 149, 1), ""},
+		{"/v1/pets?limit=%32&Limit=9&x=y", numbers(1, 2, 1), `</v1/pets?limit=2&after=2>; rel="next"`},
+		{"/__admin/pets?status=sold&limit=2&after=30", numbers(40, 50, 10), `</__admin/pets?limit=2&status=sold&after=50>; rel="next"`},
 	} {
-		t.Run(tt.query, func(t *testing.T) {
-			r := s.do(t, "GET /v1/pets?"+tt.query, "")
-			equal(t, "status", r.status, 200)
-			equal(t, "ids", r.ids(t), tt.ids)
-			link := ""
-			if tt.next != "" {
-				link = "</v1/pets?" + tt.next + `>; rel="next"`
-			}
-			r.wantHeader(t, "Link", link)
-		})
+		r := s.do(t, "GET "+tt.target, "")
+		equal(t, "the status of "+tt.target, r.status, 200)
+		equal(t, "the ids of "+tt.target, r.ids(t), tt.ids)
+		r.wantHeader(t, "Link", tt.link)
 	}
-
-	start(t, newIda).do(t, "GET /v1/pets?status=available", "").want(t, 200, "[]") // Ida has no status
-
-	// For tests, there is the same list beside /v1.
-	s.setFault(t, "code=503")
-	r := s.do(t, "GET /__admin/pets?status=sold&limit=2&after=30", "", "Prefer: code=503")
-	equal(t, "ids", r.ids(t), numbers(40, 50, 10))
-	r.wantHeader(t, "Link", `</__admin/pets?limit=2&status=sold&after=50>; rel="next"`)
-	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"next":{"code":"503"}}`)
 }
 
-// The contract, section 4.2: add a pet.
-
+// The contract, section 4.2: add a pet. Unknown members are ignored, the last of duplicate members
+// wins, and a lone surrogate becomes U+FFFD.
 func TestCreatePet(t *testing.T) {
-	for _, tt := range []struct{ body, pet string }{
+	s := start(t)
+	for i, tt := range []struct{ body, pet string }{
 		{newRex, newRex},
 		{"\t{ \"categoryId\" : -0,\n\"name\":\"\"} ", `{"name":"","categoryId":0}`},
 		{`{"name":"a","categoryId":9223372036854775807}`, `{"name":"a","categoryId":9223372036854775807}`},
-
-		// Unknown members are ignored, and the last of duplicate members wins.
 		{`{"id":77,"x":null,"name":"a","categoryId":1,"Name":5,"STATUS":"x"}`, `{"name":"a","categoryId":1}`},
 		{`{"name":5,"name":"a","categoryId":"x","categoryId":1}`, `{"name":"a","categoryId":1}`},
-
-		// A lone surrogate becomes U+FFFD.
-		{
-			`{"n\u0061me":"\u003c&\/\ud83d\uDE00😀>\u0000\n\"\\","categoryId":1}`,
-			`{"name":"<&/😀😀>\u0000\n\"\\","categoryId":1}`,
-		},
+		{`{"n\u0061me":"\u003c&\/\ud83d\uDE00😀>\u0000\n\"\\","categoryId":1}`, `{"name":"<&/😀😀>\u0000\n\"\\","categoryId":1}`},
 		{`{"name":"\ud800","categoryId":1}`, `{"name":"` + "\ufffd" + `","categoryId":1}`},
 	} {
-		t.Run(tt.body, func(t *testing.T) {
-			s := start(t)
-			for _, id := range []int64{1, 2} {
-				pet := withID(id, tt.pet)
-				path := fmt.Sprint("/v1/pets/", id)
-				r := s.do(t, "POST /v1/pets", tt.body)
-				r.want(t, 201, pet)
-				r.wantHeader(t, "Location", path)
-				s.do(t, "GET "+path, "").want(t, 200, pet)
-			}
-		})
+		pet := withID(int64(i+1), tt.pet)
+		path := fmt.Sprint("/v1/pets/", i+1)
+		r := s.do(t, "POST /v1/pets", tt.body)
+		r.want(t, 201, pet)
+		r.wantHeader(t, "Location", path)
+		s.do(t, "GET "+path, "").want(t, 200, pet)
 	}
 }
 
-// A pet whose headers do not say that it is JSON in UTF-8 is refused. On other requests,
-// these headers have no effect.
+// A pet whose headers do not say that it is JSON in UTF-8 is refused. On other requests, these
+// headers have no effect.
 func TestMediaTypes(t *testing.T) {
+	s := start(t, newRex)
 	const ofJSON, identity = "Content-Type: application/json", "\nContent-Encoding: Identity"
 	const allowed = "; it must be application/json, in UTF-8 (curl sends that with --json)"
 	for headers, refusal := range map[string]string{
 		`Content-Type: Application/JSON; Charset="UTF-8"; x=y`: "",
-		ofJSON + identity:          "",
-		"Content-Type:":            "Content-Type is missing" + allowed,
-		"Content-Type: text/plain": "Content-Type is 'text/plain'" + allowed,
-		"Content-Type: application/x-www-form-urlencoded": "Content-Type is 'application/x-www-form-urlencoded'" + allowed,
-		"Content-Type: text/" + strings.Repeat("x", 40):   "Content-Type is 'text/" + strings.Repeat("x", 35) + "…'",
-		ofJSON + "; charset=latin1":                       "Content-Type is 'application/json; charset=latin1'" + allowed,
-		ofJSON + "\n" + ofJSON:                            "Content-Type is 'application/json, application/json'" + allowed,
-		ofJSON + "\nContent-Encoding: gzip":               "Content-Encoding is 'gzip'; it must be left out or identity",
-		ofJSON + identity + identity:                      "Content-Encoding is 'Identity, Identity'",
+		ofJSON + identity:                   "",
+		"Content-Type:":                     "Content-Type is missing" + allowed,
+		"Content-Type: text/plain":          "Content-Type is 'text/plain'" + allowed,
+		ofJSON + "; charset=latin1":         "Content-Type is 'application/json; charset=latin1'" + allowed,
+		ofJSON + "\n" + ofJSON:              "Content-Type is 'application/json, application/json'" + allowed,
+		ofJSON + "\nContent-Encoding: gzip": "Content-Encoding is 'gzip'; it must be left out or identity",
+		ofJSON + identity + identity:        "Content-Encoding is 'Identity, Identity'",
 	} {
-		t.Run(headers, func(t *testing.T) {
-			s := start(t)
-			list := strings.Split(headers, "\n")
-			s.do(t, "GET /v1/pets", "", list...).want(t, 200, "[]")
-			create := s.do(t, "POST /v1/pets", newRex, list...)
-			if refusal == "" {
-				create.want(t, 201, rex)
-			} else {
-				create.wantError(t, 415, "unsupported_media_type", refusal)
-			}
-			s.do(t, "POST /__admin/reset", array(newIda, newIda), list...).want(t, 204, "")
-			s.do(t, "GET /v1/pets/2", "").want(t, 200, ida)
-		})
+		list := strings.Split(headers, "\n")
+		s.do(t, "POST /__admin/reset", array(newRex), list...).want(t, 204, "")
+		s.do(t, "GET /v1/pets/1", "", list...).want(t, 200, rex)
+		create := s.do(t, "POST /v1/pets", newIda, list...)
+		if refusal == "" {
+			create.want(t, 201, ida)
+		} else {
+			create.wantError(t, 415, "unsupported_media_type", refusal)
+		}
 	}
 }
 
-// The contract, section 4.3: get a pet.
-
-// All answers of getPet but the page of a gateway say that it is deprecated.
+// The contract, section 4.3: get a pet. All answers but the page of a gateway say that the
+// operation is deprecated.
 func TestGetPet(t *testing.T) {
 	s := start(t, newRex)
+	const deprecated = `[@1795132800] [Thu, 05 Dec 2030 00:00:00 GMT] [</v1/pets>; rel="successor-version"]`
 	for _, tt := range []struct {
-		target, header string
-		status         int
-		answer         string // a part of the body
+		target, header  string
+		status          int
+		answer, headers string // a part of the body; Deprecation, Sunset and Link
 	}{
-		{"1", "", 200, rex},
-		{"%31?x", "", 200, rex},
-		{"-1", "", 404, "there is no pet -1"},
-		{"01", "", 400, "petId is '01'; it must be an integer"},
-		{"1%2F", "", 400, "petId is '1/'; it must be an integer"},
-		{"1", "Prefer: code=418", 418, simulated},
-		{"1", noKey, 401, "unauthorized"},
+		{"/v1/pets/1", "", 200, rex, deprecated},
+		{"/v1/pets/%31?x", "", 200, rex, deprecated},
+		{"/v1/pets/-1", "", 404, "there is no pet -1", deprecated},
+		{"/v1/pets/01", "", 400, "petId is '01'; it must be an integer", deprecated},
+		{"/v1/pets/1%2F", "", 400, "petId is '1/'; it must be an integer", deprecated},
+		{"/v1/pets/1", "Prefer: code=418", 418, simulated, deprecated},
+		{"/v1/pets/1", noKey, 401, "unauthorized", deprecated},
+		{"/v1/pets/1", "Prefer: code=html", 502, gatewayPage, "[] [] []"},
 	} {
-		t.Run(tt.target+tt.header, func(t *testing.T) {
-			r := s.do(t, "GET /v1/pets/"+tt.target, "", tt.header)
-			equal(t, "status", r.status, tt.status)
-			contains(t, "body", r.body, tt.answer)
-			r.wantHeader(t, "Deprecation", "@1795132800")
-			r.wantHeader(t, "Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")
-			r.wantHeader(t, "Link", `</v1/pets>; rel="successor-version"`)
-		})
-	}
-	for _, other := range []response{
-		s.do(t, "GET /v1/pets/1", "", "Prefer: code=html"),
-		s.do(t, "GET /v1/pets", ""),
-	} {
-		for _, name := range []string{"Deprecation", "Sunset", "Link"} {
-			other.wantHeader(t, name, "")
-		}
+		r := s.do(t, "GET "+tt.target, "", tt.header)
+		equal(t, r.request+": the status", r.status, tt.status)
+		contains(t, r.request+": the body", r.body, tt.answer)
+		headers := fmt.Sprint(r.header["Deprecation"], r.header["Sunset"], r.header["Link"])
+		equal(t, r.request+": Deprecation, Sunset and Link", headers, tt.headers)
 	}
 }
 
@@ -409,81 +336,59 @@ func TestHead(t *testing.T) {
 		"/v1/pets", "/v1/pets?limit=0", "/v1/pets/7", "/v1/pets/77", "/v1/store/orders", "/v1/x",
 		"/__admin/pets", "/__admin/fault", "/__admin/requests?total=0", "/healthz", "/openapi.json", "/",
 	} {
-		t.Run(target, func(t *testing.T) {
-			get := s.do(t, "GET "+target, "")
-			head := s.do(t, "HEAD "+target, "")
-			get.header.Del("Date")
-			head.header.Del("Date")
-			equal(t, "status", head.status, get.status)
-			equal(t, "headers", head.header, get.header)
-			equal(t, "body", head.body, "")
-		})
+		get, head := s.do(t, "GET "+target, ""), s.do(t, "HEAD "+target, "")
+		get.header.Del("Date")
+		head.header.Del("Date")
+		equal(t, "the answer to HEAD", head, response{head.request, get.status, get.header, "", nil})
 	}
 }
 
-// When clients add pets at the same time, each pet gets an id of its own, and the
-// lists are in order afterwards.
+// Pets that are added at the same time have ids of their own, and the lists are in order afterwards.
 func TestConcurrentCreates(t *testing.T) {
 	h := start(t).service
 	const clients, each = 8, 200
 	concurrently(clients, func(i int) {
 		for n := range each {
 			name := fmt.Sprint(i, "-", n)
-			w := call(h, "POST", "/v1/pets", `{"name":"`+name+`","categoryId":1,"status":"sold"}`)
-			again := call(h, "GET", cmp.Or(w.Header().Get("Location"), "/"), "")
-			list := call(h, "GET", "/v1/pets?status=sold", "")
-			call(h, "GET", "/v1/pets/1", "") // which all clients read
-			got := w.Body.String()
-			if w.Code != 201 || !strings.Contains(got, name) || again.Body.String() != got || list.Code != 200 {
-				t.Errorf("create %s: got %d %s, then %s, and a list with %d", name, w.Code, got, again.Body, list.Code)
-				return
+			create := call(h, "POST", "/v1/pets", `{"name":"`+name+`","categoryId":1,"status":"sold"}`)
+			get := call(h, "GET", cmp.Or(create.Header().Get("Location"), "/"), "").Body.String()
+			list := call(h, "GET", "/v1/pets?status=sold", "").Code
+			if create.Code != 201 || get != create.Body.String() || !strings.Contains(get, name) || list != 200 {
+				t.Errorf("create %s: got %d %s, then %s, and a list with %d", name, create.Code, create.Body, get, list)
 			}
 		}
 	})
 	var ids []int64
 	for range clients * each / 100 {
-		target := fmt.Sprint("/v1/pets?status=sold&limit=100&after=", len(ids))
-		ids = append(ids, response{body: call(h, "GET", target, "").Body.String()}.ids(t)...)
+		list := call(h, "GET", fmt.Sprint("/v1/pets?status=sold&limit=100&after=", len(ids)), "")
+		ids = append(ids, response{body: list.Body.String()}.ids(t)...)
 	}
 	equal(t, "the ids", ids, numbers(1, clients*each, 1))
 }
 
 // The contract, section 5: authentication.
-
 func TestKey(t *testing.T) {
 	s := start(t)
-	challenges := map[string]string{ // by code
-		"unauthorized":  `Bearer realm="petstore"`,
-		"invalid_token": `Bearer realm="petstore", error="invalid_token"`,
-	}
-	for _, tt := range []struct {
-		authorization string
-		code          string // of the Error, or empty if the key is right
-	}{
-		{"Bearer " + testKey, ""},
-		{"bEARER   " + testKey, ""},
-
-		{testKey, "unauthorized"},
-		{"Basic " + testKey, "unauthorized"},
-
-		{"Bearer " + testKey + "x", "invalid_token"},
+	const bearer, right = `Bearer realm="petstore"`, "Authorization: Bearer " + testKey
+	for _, tt := range []struct{ headers, code, challenge string }{
+		{right, "", ""},
+		{"Authorization: bEARER   " + testKey, "", ""},
+		{"Authorization: " + testKey, "unauthorized", bearer},
+		{"Authorization: Basic " + testKey, "unauthorized", bearer},
+		{right + "\n" + right, "unauthorized", bearer},
+		{right + "x", "invalid_token", bearer + `, error="invalid_token"`},
 	} {
-		t.Run(tt.authorization, func(t *testing.T) {
-			r := s.do(t, "GET /v1/pets", "", "Authorization: "+tt.authorization)
-			if tt.code == "" {
-				r.want(t, 200, "[]")
-			} else {
-				r.wantError(t, 401, tt.code, "")
-			}
-			r.wantHeader(t, "WWW-Authenticate", challenges[tt.code])
-		})
+		r := s.do(t, "GET /v1/pets", "", strings.Split(tt.headers, "\n")...)
+		r.wantHeader(t, "WWW-Authenticate", tt.challenge)
+		if tt.code == "" {
+			r.want(t, 200, "[]")
+		} else {
+			r.wantError(t, 401, tt.code, "")
+		}
 	}
-	right := "Authorization: Bearer " + testKey
-	s.do(t, "GET /v1/pets", "", right, right).wantError(t, 401, "unauthorized", "one header")
 }
 
 // Everything under /v1 and /__admin but OPTIONS needs the key, whatever else is wrong.
-// Other paths do not need it.
 func TestKeyIsNeeded(t *testing.T) {
 	s := start(t)
 	for status, requests := range map[int][]string{
@@ -496,89 +401,64 @@ func TestKeyIsNeeded(t *testing.T) {
 		404: {"GET /v1x", "GET /__adminx", "GET /nothing"},
 	} {
 		for _, request := range requests {
-			t.Run(request, func(t *testing.T) {
-				r := s.do(t, request, "x", noKey, "Prefer: code=418")
-				equal(t, "status", r.status, status)
-			})
+			equal(t, "the status of "+request, s.do(t, request, "x", noKey, "Prefer: code=418").status, status)
 		}
 	}
 }
 
-// The page, its files and the description are sent as they are. The page knows the
-// key, so its headers protect it from other pages.
-func TestPageFiles(t *testing.T) {
-	s := start(t)
-	files := map[string]struct{ name, contentType string }{
-		"/":             {"page/index.html", "text/html; charset=utf-8"},
+// The page, its files and the description are sent as they are, whatever the pets, the fault and
+// the journal are. The page knows the key, so its headers protect it from other pages.
+func TestOpenPaths(t *testing.T) {
+	s := start(t, newRex)
+	s.setFault(t, "code=503")
+	s.do(t, "GET /v1/pets", "")
+	s.do(t, "GET /healthz", "", noKey).want(t, 200, `{"status":"ok"}`)
+	files := map[string]struct{ name, contentType string }{ // by path
+		"/{$}":          {"page/index.html", "text/html; charset=utf-8"},
 		"/page.css":     {"page/page.css", "text/css; charset=utf-8"},
 		"/page.js":      {"page/page.js", "text/javascript; charset=utf-8"},
 		"/facts.js":     {"page/facts.js", "text/javascript; charset=utf-8"},
 		"/openapi.json": {"api/openapi.json", "application/json"},
 	}
 	for _, rt := range routes() {
-		path := strings.TrimSuffix(strings.TrimPrefix(rt.pattern, "GET "), "{$}")
-		if rt.header.Get("Content-Security-Policy") != "" {
-			equal(t, "whether there is a file of "+path, files[path].name != "", true)
+		_, path, _ := strings.Cut(rt.pattern, " ")
+		if isUnder(path, "/v1") || isUnder(path, "/__admin") || path == "/healthz" {
+			continue
 		}
-	}
-	for path, file := range files {
-		t.Run(path, func(t *testing.T) {
-			text, err := os.ReadFile(file.name)
-			equal(t, "the error of the file", err, nil)
-			r := s.do(t, "GET "+path, "", noKey)
-			equal(t, "status", r.status, 200)
-			equal(t, "body", r.body, string(text))
-			r.wantHeader(t, "Content-Type", file.contentType)
-			if path == "/openapi.json" {
-				return
-			}
+		text, err := os.ReadFile(files[path].name)
+		equal(t, "the error of the file of "+path, err, nil)
+		r := s.do(t, "GET "+strings.TrimSuffix(path, "{$}"), "", noKey)
+		equal(t, "the status of "+path, r.status, 200)
+		equal(t, "the body of "+path, r.body, string(text))
+		r.wantHeader(t, "Content-Type", files[path].contentType)
+		if path != "/openapi.json" {
 			r.wantHeader(t, "Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; "+
 				"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 			r.wantHeader(t, "X-Content-Type-Options", "nosniff")
 			r.wantHeader(t, "Referrer-Policy", "no-referrer")
 			r.wantHeader(t, "Cross-Origin-Opener-Policy", "same-origin")
-		})
-	}
-	s.do(t, "GET /healthz", "", noKey).want(t, 200, `{"status":"ok"}`)
-
-	// The page looks for these texts in what petstore sends.
-	for text, sent := range map[string]string{
-		`"` + clientLeft + `"`: `"` + clientLeft + `"`, "this number of seconds": string(openAPI), `"half sent"`: string(openAPI),
-	} {
-		contains(t, "what petstore sends", sent, text)
-		contains(t, "facts.js", string(factsJS), text)
-	}
-}
-
-// The paths that need no key show the same, whatever the pets, the fault and the journal are.
-func TestOpenPaths(t *testing.T) {
-	unused, used := start(t), start(t, newRex)
-	used.setFault(t, "code=503&times=1")
-	used.do(t, "GET /v1/pets", "")
-	for _, rt := range routes() {
-		_, path, _ := strings.Cut(rt.pattern, " ")
-		if !isUnder(path, "/v1") && !isUnder(path, "/__admin") {
-			request := strings.TrimSuffix(rt.pattern, "{$}")
-			equal(t, request, used.do(t, request, "", noKey).body, unused.do(t, request, "", noKey).body)
 		}
 	}
+
+	// The page looks for these texts in what petstore sends.
+	for _, text := range []string{clientLeft, "this number of seconds", "half sent"} {
+		contains(t, "openapi.json", string(openAPI), text)
+		contains(t, "facts.js", string(factsJS), `"`+text+`"`)
+	}
 }
 
-// A page of any origin may read every answer, with the headers that it needs. A
-// preflight is answered before anything else.
+// A page of any origin may read every answer, with the headers that it needs. A preflight is
+// answered before anything else.
 func TestCORS(t *testing.T) {
 	s := start(t)
 	for _, request := range []string{
 		"GET /v1/pets", "PATCH /v1/pets", "OPTIONS /v1/pets", "GET /v1/../x", "GET /", "PUT /__admin/fault",
 	} {
 		for _, header := range []string{"Authorization: x", "Prefer: code=html", "Prefer: code=503"} {
-			t.Run(request+" "+header, func(t *testing.T) {
-				r := s.do(t, request, "{", header, "Origin: null")
-				r.wantHeader(t, "Access-Control-Allow-Origin", "*")
-				r.wantHeader(t, "Access-Control-Expose-Headers",
-					"Link, Location, Allow, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After")
-				r.wantHeader(t, "Access-Control-Allow-Credentials", "")
-			})
+			r := s.do(t, request, "{", header, "Origin: null")
+			r.wantHeader(t, "Access-Control-Allow-Origin", "*")
+			r.wantHeader(t, "Access-Control-Expose-Headers",
+				"Link, Location, Allow, Deprecation, Sunset, WWW-Authenticate, Preference-Applied, Retry-After")
 		}
 	}
 	r := s.do(t, "GET /v1/pets", "")
@@ -587,36 +467,25 @@ func TestCORS(t *testing.T) {
 
 	s.setFault(t, "code=503")
 	for _, target := range []string{"/v1/pets", "/v1/nothing/", "/x/../y", "/__admin/reset", "/healthz", "/"} {
-		t.Run("OPTIONS "+target, func(t *testing.T) {
-			r := s.do(t, "OPTIONS "+target, "", noKey, "Prefer: code=503", "Origin: http://example.com")
-			r.want(t, 204, "")
-			r.wantHeader(t, "Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
-			r.wantHeader(t, "Access-Control-Allow-Headers", "Authorization, Content-Type, Prefer, *")
-			r.wantHeader(t, "Access-Control-Max-Age", "600")
-		})
+		r := s.do(t, "OPTIONS "+target, "", noKey, "Prefer: code=503", "Origin: http://example.com")
+		r.want(t, 204, "")
+		r.wantHeader(t, "Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
+		r.wantHeader(t, "Access-Control-Allow-Headers", "Authorization, Content-Type, Prefer, *")
+		r.wantHeader(t, "Access-Control-Max-Age", "600")
 	}
 	s.wantFault(t, `{"code":"503","matched":0,"applied":0,"next":{"code":"503"}}`)
 }
 
-// The contract, section 7: errors.
-
-// A wrong parameter or body is a 400 whose message says what is wrong. It changes
-// nothing, and uses no id.
+// The contract, section 7: errors. A wrong parameter or body is a 400 whose message says what is
+// wrong. It changes nothing, and uses no id.
 func TestRefused(t *testing.T) {
 	s := start(t, newRex)
 	const list, create, fault, reset = "GET /v1/pets?", "POST /v1/pets", "PUT /__admin/fault?", "POST /__admin/reset"
 	pet := func(id string) string { return `{"name":"a","categoryId":1,"id":` + id + "}" }
 	for _, tt := range []struct{ request, body, message string }{
 		{list + "limit=0", "", "limit is '0'; it must be an integer from 1 to 100"},
-		{list + "limit=", "", "limit is '';"},
 		{list + "limit=%2B5", "", "limit is '+5';"},
-		{list + "limit=" + strings.Repeat("é", 41), "", "limit is '" + strings.Repeat("é", 40) + "…';"},
 		{list + "limit=5&limit=5", "", "limit is given 2 times"},
-		{list + "after=9223372036854775808", "", "from -9223372036854775808 to 9223372036854775807"},
-		{list + "status=", "", "status is '';"},
-		{list + "status=Sold", "", "status is 'Sold'; it must be available, pending or sold"},
-		{list + "%zz", "", `"%zz"`},
-
 		{create, " ", `the body is empty; it must be a JSON object, such as {"name":"Rex","categoryId":7}`},
 		{create, " null ", "the body is null;"},
 		{create, `{"name":"a"`, "the body is not JSON: unexpected end of JSON input, at byte 11;"},
@@ -625,7 +494,6 @@ func TestRefused(t *testing.T) {
 		{create, strings.Repeat("[", 10_001), "exceeded max depth, at byte 10001; it must be a JSON object"},
 		{create, `{"name":` + strings.Repeat("5", 41) + "}", "name is " + strings.Repeat("5", 40) + "…; it must be a string"},
 		{create, `{"name":"a","categoryId":null}`, "categoryId is null;"},
-		{create, `{"name":"a","categoryId":5e0}`, `categoryId is 5e0;`},
 		{create, `{"name":"a","categoryId":9223372036854775808}`, "from -9223372036854775808 to"},
 		{create, `{"name":"a","categoryId":1,"status":"Sold"}`, `status is "Sold"; it must be available, pending or sold`},
 		{create, `{"name":"a","categoryId":1,"status":null}`, "status is null;"},
@@ -635,38 +503,28 @@ func TestRefused(t *testing.T) {
 		{create, `{"status":1,"categoryId":"x","name":1}`, "name is 1;"},
 
 		{fault, "", "code, delay or answer-delay must be given"},
-		{fault + "code=x", "", "code is 'x'; it must be a status from 400 to 599, after: and such a status, ok, hangup, rst, "},
+		{fault + "code=600", "", "code is '600'; it must be a status from 400 to 599, after: and such a status, ok, hangup, rst, "},
+		{fault + "code=after:399", "", "code is 'after:399'; it must be a status from 400 to 599, after: and such a status, ok,"},
+		{fault + "code=after:x", "", "code is 'after:x';"},
+		{fault + "code=503,after:", "", "code is 'after:';"},
 		{fault + "code=503,,503", "", "code is '';"},
 		{fault + "code=503,lost&times=2", "", "times cannot be given with a list"},
 		{fault + "code=lost,drip&retry-after=none", "", "retry-after needs a status"},
 		{fault + "delay=1&error-code=x", "", "error-code needs a status as code, such as code=503"},
-		{
-			fault + "code=503&error-code=%C3%A9", "",
-			"error-code is 'é'; it must be 1 to 100 of the characters a-z, A-Z, 0-9, _, - and .",
-		},
-		{fault + "code=503&error-code=", "", "error-code is '';"},
-		{fault + "code=503&error-code=" + strings.Repeat("x", 101), "", "error-code is 'xxx"},
-		{fault + "delay=x", "", "delay is 'x'; it must be a number of seconds from 0 to 30"},
-		{fault + "delay=30.01", "", "delay is '30.01';"},
-		{fault + "delay=-0", "", "delay is '-0';"},
-		{fault + "delay=01", "", "delay is '01';"},
+		{fault + "code=503&error-code=" + strings.Repeat("x", 101), "", "…'; it must be 1 to 100 of the characters a-z, A-Z, 0-9, _, - and ."},
+		{fault + "delay=01", "", "delay is '01'; it must be a number of seconds from 0 to 30, such as 2 or 0.5"},
 		{fault + "delay=1e-05", "", "delay is '1e-05';"},
-		{fault + "answer-delay=", "", "answer-delay is '';"},
-		{
-			fault + "code=503&retry-after=1.5", "",
-			"retry-after is '1.5'; it must be an integer from 0 to 3600, date: and such an integer, or none",
-		},
-		{fault + "code=503&retry-after=3601", "", "retry-after is '3601';"},
+		{fault + "code=503&retry-after=3601", "", "retry-after is '3601'; it must be an integer from 0 to 3600, date: and such an integer, or none"},
+		{fault + "code=503&retry-after=date:00", "", "retry-after is 'date:00';"},
 		{fault + "code=503&operation=reset", "", "operation is 'reset'; it must be listPets, createPet"},
 
-		// Under /__admin, an unknown parameter is refused, so that a GET in which -X PUT
-		// was forgotten fails, and a body that would have no effect, too.
+		// Under /__admin, what a route does not take is refused, so that a GET in which -X PUT was
+		// forgotten fails.
 		{"GET /__admin/fault?z&x&code=503&y", "", "GET /__admin/fault does not take the parameter 'code'; it takes no parameters"},
 		{"GET /__admin/requests?limit=1", "", "the parameter 'limit'; it takes the query parameters after, total, waiting, history"},
-		{"GET /__admin/requests?waiting=-1", "", "waiting is '-1'; it must be an integer from 0 to"},
-		{"GET /__admin/requests?history=1", "", "history is '1'; it must be false or true"},
 		{"PUT /__admin/fault?code=503", "{}", "does not take a body"},
 
+		{reset + "?test=" + strings.Repeat("é", 201), "", "test is '" + strings.Repeat("é", 40) + "…'; it must be a text of up to 200 characters"},
 		{reset, " ", `the seed is empty; it must be a JSON array in UTF-8, such as [{"name":"Rex","categoryId":7}]`},
 		{reset, "\xef\xbb\xbf[", "the seed is not JSON: unexpected end of JSON input, at byte 1;"}, // after the mark
 		{reset, "[5]", "pet 1: the pet is 5; it must be a JSON object"},
@@ -676,23 +534,20 @@ func TestRefused(t *testing.T) {
 		{reset, array(pet("9"), pet("4"), newIda, pet("4")), "pet 4: id 4 is taken by pet 2"},
 		{reset, array(pet("9223372036854775807"), newIda), "pet 2: there is no id after 9223372036854775807"},
 	} {
-		t.Run(tt.request+" "+tt.body, func(t *testing.T) {
-			code := "invalid_parameter"
-			if tt.body != "" || tt.request == create {
-				code = "invalid_body"
-			}
-			s.setFault(t, "code=418&skip=1")
-			s.do(t, tt.request, tt.body, "Prefer: delay=0").wantError(t, 400, code, tt.message)
-			s.wantFault(t, `{"code":"418","skip":1,"matched":0,"applied":0}`)
-			equal(t, "the pets", s.pets(t), array(rex))
-		})
+		code := "invalid_parameter"
+		if tt.body != "" {
+			code = "invalid_body"
+		}
+		s.setFault(t, "code=418&skip=1")
+		s.do(t, tt.request, tt.body, "Prefer: delay=0").wantError(t, 400, code, tt.message)
+		equal(t, "the pets after "+tt.request+" "+tt.body, s.pets(t), array(rex))
+		s.wantFault(t, `{"code":"418","skip":1,"matched":0,"applied":0}`)
 	}
 	s.do(t, "POST /v1/pets", newIda).want(t, 201, ida)
 }
 
-// A path that does not exist is a 404 and never a redirect, even if it only needs
-// cleaning. Under /v1/__admin, where a test with the base URL looks for /__admin, it says
-// where that is, and no fault is applied to it.
+// A path that does not exist is a 404 and never a redirect, even if it only needs cleaning. Where a
+// test with the base URL looks for /__admin, it says where that is, and no fault is applied.
 func TestNoSuchPath(t *testing.T) {
 	s := start(t)
 	for _, path := range []string{
@@ -701,13 +556,14 @@ func TestNoSuchPath(t *testing.T) {
 		"/healthz/", "/__admin", "/__admin/", "/__admin/reset/", "/__admin//requests",
 	} {
 		for _, method := range []string{"GET", "POST", "BREW"} {
-			t.Run(method+" "+path, func(t *testing.T) {
-				r := s.do(t, method+" "+path+"?%zz", "{")
-				r.wantError(t, 404, "not_found", "no such path: "+path+"; /openapi.json has the paths, such as /v1/pets")
-				r.wantHeader(t, "Allow", "")
-			})
+			r := s.do(t, method+" "+path+"?%zz", "{")
+			r.wantError(t, 404, "not_found", "no such path: "+path+"; /openapi.json has the paths, such as /v1/pets")
+			r.wantHeader(t, "Allow", "")
 		}
 	}
+	s.do(t, "GET /v1/v1/pets", "").wantError(t, 404, "not_found", "; /v1 stands twice")
+	long := "/" + strings.Repeat("x", 40)
+	s.do(t, "GET "+long, "").wantError(t, 404, "not_found", "no such path: "+long[:40]+"…;")
 	s.do(t, "GET /v1/store/orders", "").wantError(t, 501, "not_implemented", "")
 
 	s.setFault(t, "code=418")
@@ -716,126 +572,90 @@ func TestNoSuchPath(t *testing.T) {
 		r.wantError(t, 404, "not_found", "; /__admin is beside /v1, and not below it")
 	}
 	s.wantFault(t, `{"code":"418","matched":0,"applied":0,"next":{"code":"418"}}`)
-	s.do(t, "DELETE /__admin/fault", "")
-	s.do(t, "GET /v1/v1/pets", "").wantError(t, 404, "not_found", "; /v1 stands twice")
-	long := "/" + strings.Repeat("x", 40)
-	s.do(t, "GET "+long, "").wantError(t, 404, "not_found", "no such path: "+long[:40]+"…;")
 }
 
 // A path without this method is a 405 with the methods that its routes have.
 func TestNoSuchMethod(t *testing.T) {
 	s := start(t)
 	for path, allowed := range map[string]string{
-		"/v1/pets": "GET, HEAD, POST", "/v1/pets/1%2F2": "GET, HEAD", "/v1/store/orders": "GET, HEAD",
-		"/__admin/reset": "POST", "/__admin/pets": "GET, HEAD", "/__admin/fault": "DELETE, GET, HEAD, PUT",
-		"/__admin/requests": "DELETE, GET, HEAD", "/healthz": "GET, HEAD", "/openapi.json": "GET, HEAD",
-		"/": "GET, HEAD", "/page.css": "GET, HEAD", "/page.js": "GET, HEAD", "/facts.js": "GET, HEAD",
+		"/v1/pets/1%2F2": "GET, HEAD", "/__admin/fault": "DELETE, GET, HEAD, PUT", "/": "GET, HEAD",
 	} {
 		for _, method := range []string{"PATCH", "BREW", "get"} {
-			t.Run(method+" "+path, func(t *testing.T) {
-				r := s.do(t, method+" "+path+"?%zz", "{")
-				r.wantError(t, 405, "method_not_allowed", allowed+" only")
-				r.wantHeader(t, "Allow", allowed)
-				r.wantHeader(t, "Deprecation", "")
-			})
+			r := s.do(t, method+" "+path+"?%zz", "{")
+			r.wantError(t, 405, "method_not_allowed", "this path allows "+allowed+" only")
+			r.wantHeader(t, "Allow", allowed)
+			r.wantHeader(t, "Deprecation", "")
 		}
 	}
 }
 
-// Only the first of several errors is reported. An error that comes before the
-// fault does not use it up.
+// Only the first of several errors is reported. One that comes before the fault does not use it up.
 func TestErrorOrder(t *testing.T) {
 	s := start(t)
-	const wrongType = "Content-Type: x"
 	for _, tt := range []struct {
-		request, body string
-		headers       []string
-		status        int
-		message       string
-		applied       int // how often the fault was applied
+		request, body, header string
+		status                int
+		message               string
+		applied               int // how often the fault was applied
 	}{
-		{"BREW /v1//pets?%zz", tooLarge, []string{noKey, "Prefer: code=x"}, 401, "API key", 0},
-		{"BREW /v1//pets?%zz", tooLarge, []string{"Prefer: code=x"}, 413, "65536 bytes", 0},
-		{"BREW /v1//pets?%zz", "{", []string{"Prefer: code=x"}, 400, "code is 'x'", 0},
-		{"BREW /v1//pets?%zz", "{", nil, 404, "no such path", 1},
-		{"BREW /v1/pets?%zz", "{", nil, 405, "this path allows", 1},
-		{"POST /v1/pets?%zz", "{", []string{wrongType}, 400, "query", 1},
-		{"GET /healthz", tooLarge, nil, 413, "65536 bytes", 0},
+		{"BREW /v1//pets?%zz", tooLarge, noKey, 401, "API key", 0},
+		{"BREW /v1//pets?%zz", tooLarge, "Prefer: code=x", 413, "65536 bytes", 0},
+		{"BREW /v1//pets?%zz", "{", "Prefer: code=x", 400, "code is 'x'", 0},
+		{"BREW /v1//pets?%zz", "{", "", 404, "no such path", 1},
+		{"POST /v1/pets?%zz", "{", "Content-Type: x", 400, `the query is malformed: invalid URL escape`, 1},
+		{"GET /healthz", tooLarge, "", 413, "65536 bytes", 0},
 	} {
-		t.Run(fmt.Sprintf("%d %s %.2s", tt.status, tt.request, tt.body), func(t *testing.T) {
-			s.setFault(t, "code=ok&delay=0")
-			r := s.do(t, tt.request, tt.body, append(tt.headers, "Expect: 100-continue")...)
-			equal(t, "status", r.status, tt.status)
-			contains(t, "body", r.body, tt.message)
-			s.wantFault(t, fmt.Sprintf(`{"code":"ok","delay":"0","matched":%d,"applied":%[1]d,"next":{"code":"ok","delay":"0"}}`, tt.applied))
-		})
+		s.setFault(t, "delay=0")
+		r := s.do(t, tt.request, tt.body, tt.header, "Expect: 100-continue")
+		equal(t, "the status of "+r.request, r.status, tt.status)
+		contains(t, "the body", r.body, tt.message)
+		s.wantFault(t, fmt.Sprintf(`{"delay":"0","matched":%d,"applied":%[1]d,"next":{"delay":"0"}}`, tt.applied))
 	}
 }
 
-// An operation that panics, or returns an error that is not an Error, has a bug. Only the log
-// has the details.
+// An operation that panics, reads a parameter that its route does not list, or returns an error
+// that is not an Error, has a bug. Only the log has the details. A fault is applied all the same.
 func TestBug(t *testing.T) {
 	secret := errors.New("open /secret: permission denied")
-	for name, tt := range map[string]struct {
-		handle handler
-		logged string
-	}{
-		"error": {func(*exchange) (answer, error) { return jsonAnswer(201, []byte("1")), secret }, secret.Error() + `"`},
-		"panic": {func(*exchange) (answer, error) { panic(secret) }, secret.Error() + `\\ngoroutine .*handlers_test.go`},
+	for logged, handle := range map[string]handler{
+		secret.Error() + `"`: func(*exchange) (answer, error) { return jsonAnswer(201, []byte("1")), secret },
+		secret.Error() + `\\ngoroutine .*handlers_test.go`: func(*exchange) (answer, error) { panic(secret) },
+		"the parameter color is not listed":                func(x *exchange) (answer, error) { return answer{}, errors.New(x.query.text("color")) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := start(t)
-			s.service.addRoute(&route{pattern: "GET /v1/pets/added", handle: tt.handle})
-			r := s.do(t, "GET /v1/pets/added", "")
-			r.wantError(t, 500, "internal_server_error", "the service has a bug")
-			if strings.Contains(r.body, "secret") {
-				t.Errorf("got %s, want no details", r.body)
-			}
-			equal(t, "the error in the journal", s.journal(t, 1)[0].Error, r.message())
-			matches(t, "the log", s.log.take(), `^.* level=ERROR .*`+tt.logged+`.* url=/v1/pets/added\n$`)
-
-			// A fault is applied all the same.
-			lost := s.send(t, "GET /v1/pets/added", "", "Prefer: code=lost").wait()
-			equal(t, "the error of the connection", errors.Is(lost.err, io.EOF), true)
-			equal(t, "the error in the journal", s.journal(t, 2)[1].Error, r.message())
-			s.log.take()
-		})
+		s := start(t)
+		s.service.addRoute(&route{pattern: "GET /v1/pets/added", handle: handle, parameters: []string{"limit"}})
+		s.do(t, "GET /v1/pets/added?color=red", "").want(t, 500, errorText(500, "internal_server_error", hasBug))
+		matches(t, "the log", s.log.take(), `^.* level=ERROR .*`+logged+`.* url="/v1/pets/added\?color=red"\n$`)
+		lost := s.send(t, "GET /v1/pets/added", "", "Prefer: code=lost").wait()
+		equal(t, "whether the connection is closed", errors.Is(lost.err, io.EOF), true)
+		for _, e := range s.journal(t, 2) {
+			equal(t, "the error in the journal", e.Error, hasBug)
+		}
+		s.log.take()
 	}
 }
 
-// If something other than an operation panics, the journal says that petstore has a bug,
-// and the log has it.
+// If anything but an operation panics, the journal says that petstore has a bug, as does the log.
 func TestPanic(t *testing.T) {
-	for name, tt := range map[string]struct {
-		effect *effect
-		status int // what has been sent before
-	}{
-		"change": {&effect{change: func(*fault, answer) answer { panic("a bug") }}, 0},
-		"status": {&effect{change: func(*fault, answer) answer { return answer{} }}, 0},
-		"pause":  {&effect{pieces: 2, pause: 1}, 200}, // of a fault that cannot be released
+	for status, e := range map[int]*effect{ // by what has been sent before
+		0:   {change: func(*fault, answer) answer { panic("a bug") }},
+		200: {pieces: 2, pause: 1}, // of a fault that cannot be released
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := start(t)
-			w := s.service.journal.currentWorld()
-			w.setStanding(&standingFault{faults: []*fault{{effect: tt.effect}}, maxApplied: 1, release: func() {}})
-			r := s.send(t, "GET /v1/pets", "").wait()
-			equal(t, "whether the whole answer comes", r.err == nil, false)
-			s.wantJournal(t, fmt.Sprint("GET /v1/pets ", tt.status))
-			e := s.journal(t, 1)[0]
-			equal(t, "the error", e.Error, hasBug)
-			equal(t, "the answer and its headers", e.Answer+fmt.Sprint(e.AnswerHeaders), "map[]")
-			_, waiting, _ := s.readJournal(t, "")
-			equal(t, "the number of requests that wait", len(waiting), 0)
-			s.wantFault(t, `{"matched":1,"applied":1}`)
-			s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
-			contains(t, "the log", s.log.take(), "panic serving")
-		})
+		s := start(t)
+		w := s.service.journal.currentWorld()
+		w.setStanding(&standingFault{faults: []*fault{{effect: e}}, maxApplied: 1, release: func() {}})
+		r := s.send(t, "GET /v1/pets", "").wait()
+		equal(t, "whether the whole answer comes", r.err == nil, false)
+		got := s.journal(t, 1)[0]
+		equal(t, "the entry", fmt.Sprint(got.Status, got.Error, got.Answer, got.AnswerHeaders), fmt.Sprint(status, hasBug, "map[]"))
+		s.waitWaiting(t)
+		s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
+		contains(t, "the log", s.log.take(), "panic serving")
 	}
 }
 
-// The store takes 128 MiB of pets, each counted as its JSON and 128 bytes. A full
-// store refuses creates, and still answers everything else. A create that is
-// refused uses no id.
+// The store takes 128 MiB of pets, each counted as its JSON and 128 bytes. A full store refuses
+// creates, and still answers everything else. A create that is refused uses no id.
 func TestFullStore(t *testing.T) {
 	s := start(t, newRex)
 	seed := s.service.seed
@@ -849,325 +669,189 @@ func TestFullStore(t *testing.T) {
 	}
 }
 
-// Faults for one request.
-
-// Each code changes what the client gets. The journal has the answer, the error and the
-// pet that was added, even if the fault keeps them from the client. Rex is in the store.
+// Faults. Each code changes what the client gets. The journal has the answer, the error and the pet
+// that was added, even if the fault keeps them from the client. Rex is in the store.
 func TestFaultCodes(t *testing.T) {
-	const create, refused, head = "POST " + newIda, "POST []", "HEAD "
 	const later = `{"addedLater":{"x":[1]},` // begins a pet of the fault newer
-	list, added := array(rex)+"\n", ida+"\n"
+	added := ida + "\n"
 	newer := later + added[1:]
-	bad := start(t).do(t, "POST /v1/pets", "[]").body
-	came := map[string]response{} // what comes of a create, by code
-	for _, tt := range []struct {
-		code, send string // the request: a method and a body
-		status     int    // 0 if there is no answer
-		body       string // the part of it that comes
-		answer     string // in the journal
-		err        error  // of the connection
-		problem    string // the beginning of the error in the journal
+	rows := map[string]struct {
+		status int    // 0 if there is no answer
+		body   string // the part of it that comes
+		err    error  // of the connection
+		answer string // in the journal
 	}{
-		{"418", create, 418, teapot, teapot, nil, simulated},
-		{"ok", create, 201, added, added, nil, ""},
-		{"hangup", create, 0, "", "", io.EOF, ""},
-		{"rst", create, 0, "", "", syscall.ECONNRESET, ""},
-		{"lost", create, 0, "", added, io.EOF, ""},
-		{"truncate", create, 201, half(added), added, io.ErrUnexpectedEOF, ""},
-		{"stall", create, 201, half(added), added, io.ErrUnexpectedEOF, ""},
-		{"drip", create, 201, added, added, nil, ""},
-		{"malformed", create, 201, half(added), half(added), nil, ""},
-		{"html", create, 502, gatewayPage, gatewayPage, nil, ""},
-		{"newer", create, 201, newer, newer, nil, ""},
-
-		{"html", refused, 502, gatewayPage, gatewayPage, nil, "the body is []"},
-		{"newer", refused, 400, bad, bad, nil, "the body is []"},
-
-		{"truncate", head, 0, "", list, io.EOF, ""},
-	} {
-		if tt.send == create {
-			came[tt.code] = response{status: tt.status, body: tt.body}
-		}
-		pets, pet := array(rex), int64(0)
-		if tt.send == create && tt.code != "418" && tt.code != "hangup" && tt.code != "rst" {
-			pets, pet = array(rex, ida), 2
-		}
-		for source, prefer := range map[string]string{"standing": "", "Prefer": "code=" + tt.code} {
-			t.Run(tt.code+" "+tt.send+"/"+source, func(t *testing.T) {
-				s := startWith(t, shortWaits, newRex)
-				if prefer == "" {
-					s.setFault(t, "code="+tt.code)
-				}
-				method, body, _ := strings.Cut(tt.send, " ")
-				r := s.send(t, method+" /v1/pets", body, "Prefer: "+prefer).wait()
-				equal(t, "status", r.status, tt.status)
-				equal(t, "body", r.body, tt.body)
-				if !errors.Is(r.err, tt.err) {
-					t.Errorf("error: got %v, want %v", r.err, tt.err)
-				}
-				equal(t, "the pets", s.pets(t), pets)
-
-				entries, _, _ := s.readJournal(t, "") // without a wait: it was recorded before
-				if len(entries) != 1 {
-					t.Fatalf("the journal: got %+v, want one entry", entries)
-				}
-				e := entries[0]
-				equal(t, "status in the journal", e.Status, tt.status)
-				equal(t, "answer in the journal", e.Answer, tt.answer)
-				equal(t, "whether its headers are there", e.AnswerHeaders != nil, tt.answer != "")
-				equal(t, "pet in the journal", e.Pet, pet)
-				equal(t, "fault in the journal", e.Fault, map[string]string{"code": tt.code})
-				if !strings.HasPrefix(e.Error, tt.problem) || (tt.problem == "") != (e.Error == "") {
-					t.Errorf("error in the journal: got %q, want %q", e.Error, tt.problem)
-				}
-			})
-		}
+		"418":       {418, teapot, nil, teapot},
+		"after:418": {418, teapot, nil, teapot},
+		"ok":        {201, added, nil, added},
+		"hangup":    {0, "", io.EOF, ""},
+		"rst":       {0, "", syscall.ECONNRESET, ""},
+		"lost":      {0, "", io.EOF, added},
+		"truncate":  {201, half(added), io.ErrUnexpectedEOF, added},
+		"stall":     {201, half(added), io.ErrUnexpectedEOF, added},
+		"drip":      {201, added, nil, added},
+		"malformed": {201, half(added), nil, half(added)},
+		"html":      {502, gatewayPage, nil, gatewayPage},
+		"newer":     {201, newer, nil, newer},
 	}
-	entries := readOpenAPI(t).Components.Schemas["FaultCode"].OneOf
-	for _, e := range wordEffects {
-		i := slices.IndexFunc(entries, func(s schema) bool { return slices.Contains(s.Enum, e.code) })
-		came, isTested := came[e.code]
-		equal(t, "whether there is a row of "+e.code+" and "+create, isTested, true)
-		equal(t, "whether "+e.code+" spoils the body", e.spoils, came.status == 201 && !json.Valid([]byte(came.body)))
-		equal(t, "whether openapi.json has "+e.code+" in FaultCode", i >= 0, true)
-		if e.spoils && i >= 0 {
-			equal(t, "whether "+e.code+" has an x-body there", entries[i].Body != "", true)
-		}
-	}
-	for code, contentType := range map[string]string{"html": "text/html", "malformed": "application/json"} {
-		start(t).do(t, "GET /v1/pets", "", "Prefer: code="+code).wantHeader(t, "Content-Type", contentType)
-	}
-	const quoted = `{"name":"{\"id\":","categoryId":1}` // which is no beginning of a pet
-	both := array(later+rex[1:], later+withID(2, quoted)[1:])
-	start(t, newRex, quoted).do(t, "GET /v1/pets", "", "Prefer: code=newer").want(t, 200, both)
-}
-
-// A simulated Error is like a real one, but without the header Allow, whatever the
-// request. Its Retry-After is as asked for, or else 1 for 429 and 503.
-func TestSimulatedErrors(t *testing.T) {
-	s := start(t)
-	for _, tt := range []struct {
-		prefer     string
-		status     int
-		code       string // of the Error
-		retryAfter string
-		challenge  string
-	}{
-		{"code=401", 401, "invalid_token", "", `Bearer realm="petstore", error="invalid_token"`},
-		{"code=405", 405, "method_not_allowed", "", ""},
-		{"code=429", 429, "too_many_requests", "1", ""},
-		{"code=503", 503, "service_unavailable", "1", ""},
-		{"code=599", 599, "status_599", "", ""},
-		{"code=429, retry-after=0", 429, "too_many_requests", "0", ""},
-		{"code=409, error-code=azAZ_-.09", 409, "azAZ_-.09", "", ""},
-		{"code=409, error-code=" + strings.Repeat("x", 100), 409, strings.Repeat("x", 100), "", ""},
-		{"code=401, retry-after=2, error-code=x", 401, "x", "2", `Bearer realm="petstore", error="invalid_token"`},
-	} {
-		t.Run(tt.prefer, func(t *testing.T) {
-			r := s.do(t, "BREW /v1//nothing?%zz", "{", "Prefer: "+tt.prefer)
-			r.wantError(t, tt.status, tt.code, simulated)
-			r.wantHeader(t, "Retry-After", tt.retryAfter)
-			r.wantHeader(t, "WWW-Authenticate", tt.challenge)
-			r.wantHeader(t, "Allow", "")
-			r.wantHeader(t, "Preference-Applied", tt.prefer)
+	for code, tt := range rows {
+		t.Run(code, func(t *testing.T) {
+			s := startWith(t, shortWaits, newRex)
+			r := s.send(t, "POST /v1/pets", newIda, "Prefer: code="+code).wait()
+			equal(t, "status", r.status, tt.status)
+			equal(t, "body", r.body, tt.body)
+			equal(t, fmt.Sprintf("whether the error %v is %v", r.err, tt.err), errors.Is(r.err, tt.err), true)
+			effect, _ := findEffect(code)
+			equal(t, "whether it spoils the body", effect.spoils, tt.status == 201 && !json.Valid([]byte(tt.body)))
+			want := sentRecord{Status: tt.status, Answer: tt.answer, Fault: map[string]string{"code": code}}
+			pets := array(rex)
+			if !effect.skipsOperation {
+				want.Pet, pets = 2, array(rex, ida)
+			}
+			if effect.errorStatus > 0 {
+				want.Error = simulated
+			}
+			entries, _, _ := s.readJournal(t, "") // without a wait: it was recorded before
+			e := append(entries, sentRecord{})[0]
+			got := sentRecord{Status: e.Status, Answer: e.Answer, Fault: e.Fault, Pet: e.Pet, Error: e.Error}
+			equal(t, "the journal", got, want)
+			equal(t, "whether it has the headers", e.AnswerHeaders != nil, tt.answer != "")
+			equal(t, "the pets", s.pets(t), pets)
 		})
 	}
+	for _, e := range wordEffects {
+		_, isTested := rows[e.code]
+		equal(t, "whether there is a row of "+e.code, isTested, true)
+		if e.spoils { // which the page says with this member
+			matches(t, "openapi.json", string(openAPI), `"enum": \["`+e.code+`"\],\s.*\s+"x-body": `)
+		}
+	}
+
+	const quoted = `{"name":"{\"id\":","categoryId":1}` // in which newer sees no pet
+	s := start(t, newRex, quoted)
+	s.do(t, "GET /v1/pets", "", "Prefer: code=newer").want(t, 200, array(later+rex[1:], later+withID(2, quoted)[1:]))
+	html := s.do(t, "POST /v1/pets", "[]", "Prefer: code=html") // which is refused
+	equal(t, "the page of a gateway", html.body, gatewayPage)
+	html.wantHeader(t, "Content-Type", "text/html")
+	contains(t, "the error in the journal", s.journal(t, 2)[1].Error, "the body is [];")
+	head := s.send(t, "HEAD /v1/pets", "", "Prefer: code=truncate").wait()
+	equal(t, "the status of HEAD", head.status, 0)
 }
 
-// Retry-After can be a date. It counts from the moment when the answer is sent, and is
-// rounded up to a second.
-func TestRetryAfterDate(t *testing.T) {
+// A simulated Error is like a real one, but without the header Allow, whatever the request. Its
+// Retry-After is as asked for, or else 1 for 429 and 503.
+func TestSimulatedErrors(t *testing.T) {
+	s := start(t)
+	const challenge = `Bearer realm="petstore", error="invalid_token"`
+	for _, tt := range []struct {
+		prefer                      string
+		status                      int
+		code, retryAfter, challenge string // of the Error, and headers
+	}{
+		{"code=401", 401, "invalid_token", "", challenge},
+		{"code=429", 429, "too_many_requests", "1", ""},
+		{"code=503", 503, "service_unavailable", "1", ""},
+		{"code=after:599", 599, "status_599", "", ""},
+		{"code=after:503", 503, "service_unavailable", "1", ""},
+		{"code=after:409, retry-after=7, error-code=x", 409, "x", "7", ""},
+		{"code=429, retry-after=0", 429, "too_many_requests", "0", ""},
+		{"code=503, retry-after=none", 503, "service_unavailable", "", ""},
+		{"code=409, error-code=azAZ_-.09" + strings.Repeat("x", 91), 409, "azAZ_-.09" + strings.Repeat("x", 91), "", ""},
+		{"code=401, retry-after=2, error-code=x", 401, "x", "2", challenge},
+	} {
+		r := s.do(t, "BREW /v1/pets?%zz", "{", "Prefer: "+tt.prefer)
+		r.wantError(t, tt.status, tt.code, simulated)
+		r.wantHeader(t, "Retry-After", tt.retryAfter)
+		r.wantHeader(t, "WWW-Authenticate", tt.challenge)
+		r.wantHeader(t, "Allow", "")
+		r.wantHeader(t, "Preference-Applied", tt.prefer)
+	}
+}
+
+// The journal has the seconds that both delays take. Retry-After can be a date, which counts from
+// the moment when the answer is sent, and is rounded up to a second.
+func TestDelays(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.do(t, "PUT /__admin/fault?code=503,lost&retry-after=date:5&answer-delay=1.1", "").want(t, 200,
-		`{"code":"503,lost","answer-delay":"1.1","retry-after":"date:5","matched":0,"applied":0,`+
-			`"next":{"code":"503","answer-delay":"1.1","retry-after":"date:5"}}`)
-	least := time.Now().Add(6100 * time.Millisecond)
-	r := s.do(t, "GET /v1/pets", "")
+	least := time.Now().Add(6200 * time.Millisecond)
+	r := s.do(t, "GET /v1/pets", "", "Prefer: delay=0.1, answer-delay=1.1, code=503, retry-after=date:5")
 	most := time.Now().Add(6 * time.Second)
 	date, err := http.ParseTime(r.header.Get("Retry-After"))
 	if err != nil || date.Before(least) || date.After(most) {
 		t.Errorf("got Retry-After: %q, want a date from %v to %v", r.header.Get("Retry-After"), least.UTC(), most.UTC())
 	}
 	e := s.journal(t, 1)[0]
-	equal(t, "the parameter in the journal", e.Fault["retry-after"], "date:5")
-	equal(t, "the header in the journal", e.AnswerHeaders["Retry-After"], r.header.Get("Retry-After"))
-	s.do(t, "GET /v1/pets", "", "Prefer: code=429, retry-after=date:00").wantError(t, 400, "invalid_parameter", "'date:00'")
+	if most := time.Since(e.Time).Seconds() + 0.002; e.Seconds < 1.2 || e.Seconds > most {
+		t.Errorf("the request took %v seconds, want 1.2 to %v", e.Seconds, most)
+	}
 }
 
-// Commas and semicolons separate preferences, the first of a name counts, and those
-// with other names are ignored. Preference-Applied says what was read.
+// Commas and semicolons separate preferences, the first of a name counts, and those with other
+// names are ignored. Preference-Applied says what was read. A request that asks for no fault gets
+// the standing one. Prefer has no effect outside of /v1.
 func TestPrefer(t *testing.T) {
 	s := start(t)
-	for _, tt := range []struct{ prefer, applied string }{
-		{` CODE = "418"	; delay="0"`, "code=418, delay=0"},
-		{",;=,code=418,;", "code=418"},
-		{"code=418\nPrefer: code=500", "code=418"},
-		{"code=418,lost", "code=418"},
-		{
-			"answer-delay=0.0;delay=0.010;retry-after=date:-0;code=418",
-			"code=418, delay=0.01, answer-delay=0, retry-after=date:0",
-		},
-		{"wait=x, respond-async, skip=x, operation=x, times=x", ""},
-	} {
-		t.Run(tt.prefer, func(t *testing.T) {
-			lines := strings.Split("Prefer: wait=1\nPrefer: "+tt.prefer, "\n")
-			r := s.do(t, "GET /v1/pets", "", lines...)
-			r.wantHeader(t, "Preference-Applied", tt.applied)
-			if strings.Contains(tt.applied, "418") {
-				r.wantError(t, 418, "im_a_teapot", simulated)
-			} else {
-				r.want(t, 200, "[]")
-			}
-		})
-	}
-	s.do(t, "GET /v1/pets", "", "Prefer: code=503, error-code=a b").wantError(t, 400, "invalid_parameter",
-		"error-code is 'a b'; it must be 1 to 100 of")
-
-	// A request that asks for no fault gets the standing one.
-	s.setFault(t, "code=418")
-	s.do(t, "GET /v1/pets", "", "Prefer: respond-async").wantError(t, 418, "im_a_teapot", simulated)
-	s.do(t, "DELETE /__admin/fault", "")
-
-	// Prefer has no effect outside of /v1.
-	s.do(t, "GET /healthz", "", "Prefer: code=hangup").want(t, 200, `{"status":"ok"}`)
-	s.do(t, "GET /__admin/fault", "", "Prefer: code=hangup").want(t, 200, "{}")
-}
-
-// Each parameter of a fault has an effect.
-func TestFaultParameters(t *testing.T) {
-	hasStatus := func(want int) func(response, sentRecord) bool {
-		return func(r response, _ sentRecord) bool { return r.status == want }
-	}
-	waits := func(_ response, e sentRecord) bool { return e.Seconds >= 0.1 }
-	rows := map[string]struct {
-		query     string
-		hasEffect func(response, sentRecord) bool // on the second of two requests
+	s.setFault(t, "code=503")
+	for _, tt := range []struct {
+		prefer, applied string
+		status          int
 	}{
-		"code":         {"code=418", hasStatus(418)},
-		"delay":        {"delay=0.1", waits},
-		"answer-delay": {"answer-delay=0.1", waits},
-		"retry-after":  {"code=418&retry-after=7", func(r response, _ sentRecord) bool { return r.header.Get("Retry-After") == "7" }},
-		"error-code":   {"code=418&error-code=x", func(r response, _ sentRecord) bool { return strings.Contains(r.body, `"x"`) }},
-		"operation":    {"code=418&operation=getPet", hasStatus(200)},
-		"skip":         {"code=418&skip=2", hasStatus(200)},
-		"times":        {"code=418&times=1", hasStatus(200)},
+		{` CODE = "418"	; delay="0"`, "code=418, delay=0", 418},
+		{",;=,code=418,;", "code=418", 418},
+		{"code=418\nPrefer: code=500", "code=418", 418},
+		{"code=418,lost", "code=418", 418},
+		{"code=after:418,ok", "code=after:418", 418},
+		{"answer-delay=0.0;delay=0.010;retry-after=date:-0;code=418", "code=418, delay=0.01, answer-delay=0, retry-after=date:0", 418},
+		{"delay=0", "delay=0", 200},
+		{"wait=x, respond-async, skip=x, operation=x, times=x", "", 503},
+	} {
+		lines := strings.Split("Prefer: wait=1\nPrefer: "+tt.prefer, "\n")
+		r := s.do(t, "GET /v1/pets", "", lines...)
+		equal(t, "the status of "+r.request, r.status, tt.status)
+		r.wantHeader(t, "Preference-Applied", tt.applied)
 	}
-	for _, p := range readOpenAPI(t).Paths["/__admin/fault"]["put"].Parameters {
-		row, isTested := rows[p.Name]
-		if !isTested {
-			t.Errorf("got no row of %s, want one with its effect", p.Name)
-			continue
-		}
-		s := start(t)
-		s.setFault(t, row.query)
-		s.do(t, "GET /v1/pets", "")
-		r := s.do(t, "GET /v1/pets", "")
-		equal(t, "whether "+p.Name+" has an effect", row.hasEffect(r, s.journal(t, 2)[1]), true)
-	}
+	s.wantFault(t, `{"code":"503","matched":1,"applied":1,"next":{"code":"503"}}`)
+	s.do(t, "GET /healthz", "", "Prefer: code=hangup").want(t, 200, `{"status":"ok"}`)
+	s.do(t, "GET /__admin/pets", "", "Prefer: code=hangup").want(t, 200, "[]")
 }
 
-// The journal has the seconds that a delay and an answer-delay take together.
-func TestDelays(t *testing.T) {
-	s := start(t)
-	s.do(t, "GET /v1/pets", "", "Prefer: delay=0.1, answer-delay=0.15").want(t, 200, "[]")
-	e := s.journal(t, 1)[0]
-	if most := time.Since(e.Time).Seconds() + 0.002; e.Seconds < 0.25 || e.Seconds > most {
-		t.Errorf("the request took %v seconds, want 0.25 to %v", e.Seconds, most)
-	}
-}
-
-// A drip sends ten pieces with a pause between them, or one for each byte of a shorter
-// body. A stall sends its half before it waits.
+// A drip sends ten pieces with a pause between them, or one for each byte of a shorter body. When
+// the last piece of an answer is written, its request has been recorded and logged, and not before.
 func TestPieces(t *testing.T) {
-	// A code has as many pieces as its row says, on which WriteTimeout depends, and leaves
-	// the last one to respond, which has recorded the request by then.
 	const pause = 5 * time.Millisecond
-	for _, e := range wordEffects {
-		for pets, want := range map[string]int{"[]": min(3, e.pieces), array(rex): e.pieces} {
-			s := startWith(t, func(s *service) { s.durations.second = pause })
-			s.reset(t, pets)
-			w := &pieceRecorder{ResponseRecorder: httptest.NewRecorder()}
-			r := newRequest("GET", "/v1/pets", "")
-			r.Header.Set("Prefer", "code="+e.code)
-			begin := time.Now()
-			func() {
-				defer func() { recover() }() // from http.ErrAbortHandler
-				s.service.ServeHTTP(w, r)
-			}()
-			if took := time.Since(begin); took < time.Duration(want-1)*pause {
-				t.Errorf("%d pieces of %s took %v, want pauses of %v", want, e.code, took, pause)
-			}
-			pieces := 0
-			if len(w.pieces) > 0 && w.Body.String() == pets+"\n" {
-				pieces = len(w.pieces) + 1
-			}
-			equal(t, "the pieces of "+e.code, pieces, want)
-			equal(t, "whether "+e.code+" sends the last one itself", strings.Join(w.pieces, "") == pets+"\n", false)
-		}
-	}
-	drip, _ := findEffect("drip")
-	equal(t, "the pieces of a drip", drip.pieces, 10)
-
-	s := startWith(t, longWaits)
-	for _, code := range []string{"drip", "stall"} {
-		c := s.sendRaw(t, "GET /v1/pets", "Prefer: code="+code)
-		resp, err := http.ReadResponse(c.in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := make([]byte, 1)
-		io.ReadFull(resp.Body, got)
-		equal(t, "what comes at once of a "+code, string(got), half("[]\n"))
-		_, waiting, _ := s.readJournal(t, "")
-		equal(t, "the number of requests that wait", len(waiting), 1)
-		c.CloseWrite() // which counts as leaving
-		rest, err := io.ReadAll(resp.Body)
-		equal(t, "the rest of a "+code, string(rest), "")
-		equal(t, "the error of the connection", err, io.ErrUnexpectedEOF)
-		s.reset(t, "")
-	}
-	head := s.send(t, "HEAD /v1/pets", "", "Prefer: code=stall") // which waits, too
-	s.waitWaiting(t, "HEAD /v1/pets listPets")
-	s.reset(t, "")
-	equal(t, "the status of HEAD", head.wait().status, 0)
-	equal(t, "the status of HEAD", s.do(t, "HEAD /v1/pets", "", "Prefer: code=drip").status, 200) // without a wait
-
-	// What does not wait is answered, even if the client has closed its sending half.
-	gone, leave := context.WithCancel(context.Background())
-	leave()
-	w := httptest.NewRecorder()
-	s.service.ServeHTTP(w, newRequest("GET", "/v1/pets", "").WithContext(gone))
-	equal(t, "the status without a wait", w.Code, 200)
-}
-
-// pieceRecorder records what is sent at once.
-type pieceRecorder struct {
-	*httptest.ResponseRecorder
-	pieces []string
-}
-
-func (w *pieceRecorder) Flush() {
-	sent := len(strings.Join(w.pieces, ""))
-	w.pieces = append(w.pieces, w.Body.String()[sent:])
-}
-
-// When an answer is written, its request has been recorded and logged.
-func TestRecordedFirst(t *testing.T) {
-	for method, body := range map[string]string{"GET": "[]\n", "HEAD": ""} {
+	for _, tt := range []struct {
+		method, target, code, body string
+		pieces                     int
+	}{
+		{"GET", "/v1/pets", "ok", array(rex) + "\n", 1},
+		{"HEAD", "/v1/pets", "ok", "", 1},
+		{"GET", "/v1/pets", "drip", array(rex) + "\n", 10},
+		{"GET", "/v1/pets?after=1", "drip", "[]\n", 3},
+		{"HEAD", "/v1/pets", "drip", "", 1},
+	} {
 		log := new(buffer)
-		s := startWith(t, func(s *service) { s.log = newLog(log, true) })
+		s := startWith(t, func(s *service) { s.log, s.durations.second = newLog(log, true), pause }, newRex)
+		var recorded, logged []int
 		w := writer{httptest.NewRecorder(), func() {
 			entries, _, _ := s.readJournal(t, "")
-			equal(t, "the number of recorded requests", len(entries), 1)
-			contains(t, "the log", log.take(), "msg=request method="+method+" url=/v1/pets")
+			recorded = append(recorded, len(entries))
+			logged = append(logged, strings.Count(log.take(), "msg=request method="+tt.method))
 		}}
-		s.service.ServeHTTP(w, newRequest(method, "/v1/pets", ""))
-		equal(t, "what is sent", w.Body.String(), body)
+		r := newRequest(tt.method, tt.target, "")
+		r.Header.Set("Prefer", "code="+tt.code)
+		begin := time.Now()
+		s.service.ServeHTTP(w, r)
+		if took := time.Since(begin); took < time.Duration(tt.pieces-1)*pause {
+			t.Errorf("%d pieces took %v, want pauses of %v", tt.pieces, took, pause)
+		}
+		once := append(make([]int, tt.pieces-1), 1)
+		equal(t, "what is recorded before each piece", recorded, once)
+		equal(t, "what is logged before each piece", logged, once)
+		equal(t, "what is sent", w.Body.String(), tt.body)
 	}
 }
 
-// writer calls a function before it sends anything.
+// writer calls a function before it writes.
 type writer struct {
 	*httptest.ResponseRecorder
 	before func()
@@ -1178,11 +862,28 @@ func (w writer) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-func (w writer) Flush() { w.before() }
+// A drip and a stall send what they can before they wait. A client that closes its sending half
+// counts as having left, if its request waits.
+func TestSentAtOnce(t *testing.T) {
+	s := startWith(t, longWaits)
+	for _, code := range []string{"drip", "stall"} {
+		c := s.sendRaw(t, "GET /v1/pets", "Prefer: code="+code)
+		first, _ := c.in.ReadString('[')
+		matches(t, "what comes at once of a "+code, first, `^HTTP/1.1 200 OK\r\n(?s:.*)\r\n\r\n\[$`)
+		s.waitWaiting(t, "GET /v1/pets listPets")
+		c.CloseWrite()
+		rest, _ := io.ReadAll(c.in)
+		equal(t, "the rest of a "+code, string(rest), "")
+	}
+	gone, leave := context.WithCancel(context.Background())
+	leave()
+	w := httptest.NewRecorder()
+	s.service.ServeHTTP(w, newRequest("GET", "/v1/pets", "").WithContext(gone))
+	equal(t, "the status without a wait", w.Code, 200)
+}
 
-// On a connection that it has used before, a browser would repeat a request that gets no
-// answer, so a connection with a browser is closed after each answer. Those of other
-// clients stay open.
+// On a connection that it has used before, a browser would repeat a request that gets no answer, so
+// a connection with a browser is closed after each answer. Those of other clients stay open.
 func TestConnectionOfBrowser(t *testing.T) {
 	s := startWith(t, shortWaits)
 	const browser = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -1194,23 +895,18 @@ func TestConnectionOfBrowser(t *testing.T) {
 		{"GET /v1/pets", "Origin: http://a.test", 0},
 		{"GET /v1/pets", browser + "\nPrefer: code=503", 0},
 		{"OPTIONS /v1/pets", browser, 0},
-		{"GET /nothing", browser, 0},
-		{"GET /__admin/fault", browser, 0},
-		{"GET /page.js", browser, 0},
 		{"GET /v1/pets", "User-Agent: curl Mozilla/5.0", 200},
 		{"GET /v1/pets", "Prefer: code=drip", 200},
 	} {
-		t.Run(tt.request+" "+tt.header, func(t *testing.T) {
-			c := s.sendRaw(t, tt.request, tt.header)
-			c.read()
-			c.write("GET /healthz HTTP/1.1\nHost: petstore\n\n")
-			equal(t, "the status of the next request on the connection", c.read().status, tt.next)
-		})
+		c := s.sendRaw(t, tt.request, tt.header)
+		c.read()
+		c.write("GET /healthz HTTP/1.1\nHost: petstore\n\n")
+		equal(t, "the status after "+tt.request+" with "+tt.header, c.read().status, tt.next)
 	}
 }
 
-// A wait ends when its standing fault ends, at a reset, at a stop, and when the client
-// leaves. Until then, the request is listed as waiting, and is not recorded.
+// A wait ends when its standing fault ends, at a reset, at a stop, and when the client leaves.
+// Until then, the request is listed as waiting, and is not recorded.
 func TestWaitEnds(t *testing.T) {
 	ends := map[string]func(*testing.T, *server, pending){
 		"delete": func(t *testing.T, s *server, _ pending) { s.do(t, "DELETE /__admin/fault", "").want(t, 204, "") },
@@ -1219,225 +915,137 @@ func TestWaitEnds(t *testing.T) {
 		"stop":   func(_ *testing.T, s *server, _ pending) { s.stop() },
 		"leave":  func(_ *testing.T, _ *server, p pending) { p.leave() },
 	}
-	const noAnswer, noWholeAnswer = "the client left before its answer", "the client left before the end of its answer"
-	added := ida + "\n"
-	tested := map[string]bool{} // the standing faults
+	const noAnswer, part = "0 the client left before its answer", "201 the client left before the end of its answer"
+	before, after, added := array(rex), array(rex, ida), ida+"\n"
 	for _, tt := range []struct {
-		fault   string // the standing fault, or empty for none
-		prefer  string
-		adds    bool // Ida is added before the wait ends
-		status  int  // of the answer after a release
-		body    string
-		left    int    // the status in the journal if the client leaves
-		made    string // the answer in the journal then
-		problem string // the error in the journal then
+		fault, header string
+		pets          string // while the request waits
+		status        int    // of the answer after a release
+		body          string
+		left          string // the status and the error in the journal if the client leaves
+		answer        string // in the journal then
 	}{
-		{"delay=30", "", false, 201, added, 0, "", noAnswer},
-		{"answer-delay=30", "", true, 201, added, 0, added, noAnswer},
-		{"answer-delay=30&code=lost", "", true, 0, "", 0, added, noAnswer},
-		{"answer-delay=30&code=418", "", false, 418, teapot, 0, teapot, noAnswer},
-		{"answer-delay=30&code=hangup", "", false, 0, "", 0, "", noAnswer},
-		{"code=drip", "", true, 201, added, 201, added, noWholeAnswer},
-		{"code=drip&answer-delay=30", "", true, 201, added, 0, added, noAnswer},
-		{"code=stall", "", true, 201, half(added), 201, added, noWholeAnswer},
-		{"", "delay=30", false, 201, added, 0, "", noAnswer},
+		{"delay=30", "", before, 201, added, noAnswer, ""},
+		{"answer-delay=30", "", after, 201, added, noAnswer, added},
+		{"code=lost&answer-delay=30", "", after, 0, "", noAnswer, added},
+		{"code=after:418&answer-delay=30", "", after, 418, teapot, noAnswer, teapot},
+		{"code=hangup&answer-delay=30", "", before, 0, "", noAnswer, ""},
+		{"code=drip", "", after, 201, added, part, added},
+		{"code=stall", "", after, 201, half(added), part, added},
+		{"code=503", "Prefer: delay=30", before, 201, added, noAnswer, ""},
 	} {
-		tested[tt.fault] = true
 		for end, act := range ends {
-			if tt.fault == "" && (end == "delete" || end == "put") {
+			if tt.header != "" && (end == "delete" || end == "put") {
 				continue // which end the standing fault only
 			}
-			t.Run(tt.fault+"/"+tt.prefer+"/"+end, func(t *testing.T) {
+			t.Run(tt.fault+" "+tt.header+"/"+end, func(t *testing.T) {
 				s := startWith(t, longWaits)
 				s.reset(t, array(newRex)) // a stop ends the waits of this world, too
-				if tt.fault != "" {
-					s.setFault(t, tt.fault)
-				}
-				p := s.send(t, "POST /v1/pets", newIda, "Prefer: "+tt.prefer)
+				s.setFault(t, tt.fault)
+				p := s.send(t, "POST /v1/pets", newIda, tt.header)
 				s.waitWaiting(t, "POST /v1/pets createPet")
 				s.wantJournal(t)
-				if tt.fault != "" {
-					contains(t, "the fault", s.do(t, "GET /__admin/fault", "").body, `"matched":1,"applied":1`)
-				}
-				pets := array(rex) // while the request waits
-				if tt.adds {
-					pets = array(rex, ida)
-				}
-				eventually(t, "the pets", func() bool { return s.pets(t) == pets })
+				eventually(t, "the pets", func() bool { return s.pets(t) == tt.pets })
 				act(t, s, p)
-				if end == "leave" {
-					e := s.journal(t, 1)[0]
-					s.waitWaiting(t)
-					equal(t, "status in the journal", e.Status, tt.left)
-					equal(t, "error in the journal", e.Error, tt.problem)
-					equal(t, "body in the journal", e.Body, newIda)
-					equal(t, "answer in the journal", e.Answer, tt.made)
-					equal(t, "whether its headers are there", e.AnswerHeaders != nil, tt.made != "")
-					equal(t, "the pets", s.pets(t), pets)
+				if end != "leave" {
+					r := p.wait()
+					equal(t, "status", r.status, tt.status)
+					equal(t, "body", r.body, tt.body)
 					return
 				}
-				r := p.wait()
-				equal(t, "status", r.status, tt.status)
-				equal(t, "body", r.body, tt.body)
-				if end == "delete" || end == "put" {
-					e := s.journal(t, 1)[0]
-					s.waitWaiting(t)
-					equal(t, "status in the journal", e.Status, tt.status)
-					equal(t, "whether the client left", strings.Contains(e.Error, "left"), false)
-				}
+				e := s.journal(t, 1)[0]
+				equal(t, "status and error in the journal", fmt.Sprint(e.Status, " ", e.Error), tt.left)
+				equal(t, "answer in the journal", e.Answer, tt.answer)
+				equal(t, "whether its headers are there", e.AnswerHeaders != nil, tt.answer != "")
+				equal(t, "the pets", s.pets(t), tt.pets)
 			})
 		}
 	}
-	for _, e := range wordEffects {
-		equal(t, "whether there is a row of code="+e.code+" if it pauses", tested["code="+e.code], e.pause > 0)
-	}
 }
 
-// The standing fault.
-
-// A standing fault for an operation is applied to its requests only, and counts
-// them. The journal has the operation of a request. A HEAD is one for GET.
+// The journal has the operation of a request, for which a standing fault can be. HEAD counts as GET.
 func TestFaultOperation(t *testing.T) {
 	s := start(t)
-	tested := map[string]bool{"": true}
-	for _, operation := range faultOperations() {
-		tested[operation] = false
-	}
-	for request, want := range map[string]string{
-		"GET /v1/pets": "listPets", "HEAD /v1/pets?limit=x": "listPets", "POST /v1/%70ets": "createPet",
-		"GET /v1/pets/x": "getPet", "HEAD /v1/pets/1": "getPet",
-		"GET /v1/store/orders": "", "BREW /v1/pets": "", "GET /v1/pets/": "", "GET /v1/nothing": "",
+	s.setFault(t, "code=418&operation=getPet")
+	for request, want := range map[string]string{ // the status and the operation
+		"GET /v1/pets": "200 listPets", "HEAD /v1/pets?limit=x": "400 listPets", "POST /v1/%70ets": "415 createPet",
+		"GET /v1/pets/x": "418 getPet", "HEAD /v1/pets/1": "418 getPet",
+		"GET /v1/store/orders": "501 ", "BREW /v1/pets": "405 ", "GET /v1/pets/": "404 ", "GET /v1/nothing": "404 ",
 	} {
-		tested[want] = true
-		for _, operation := range faultOperations() {
-			t.Run(request+" "+operation, func(t *testing.T) {
-				s.reset(t, "")
-				s.setFault(t, "code=418&operation="+operation)
-				s.do(t, request, "")
-				n := 0
-				if operation == want {
-					n = 1
-				}
-				s.wantFault(t, fmt.Sprintf(`{"code":"418","operation":"%s","matched":%d,"applied":%[2]d,"next":{"code":"418"}}`, operation, n))
-				equal(t, "operation in the journal", s.journal(t, 1)[0].Operation, want)
-			})
-		}
+		s.do(t, "DELETE /__admin/requests", "")
+		r := s.do(t, request, "")
+		equal(t, request, fmt.Sprint(r.status, " ", s.journal(t, 1)[0].Operation), want)
 	}
-	for operation, isTested := range tested {
-		equal(t, "whether there is a request for "+operation, isTested, true)
-	}
+	s.wantFault(t, `{"code":"418","operation":"getPet","matched":2,"applied":2,"next":{"code":"418"}}`)
 }
 
-// A list of codes is applied in order, each code once. The journal shows which
-// code was applied to a request.
+// A standing fault lets skip requests through, and is applied to times requests. Each code of a
+// list is applied once, in order. A request that matches gets what next had, as the journal shows.
 func TestFaultList(t *testing.T) {
-	s := start(t)
-	put := s.do(t, "PUT /__admin/fault?code=lost,503,429&skip=1&operation=listPets&retry-after=7&error-code=x&delay=0.00", "")
-	put.want(t, 200, `{"code":"lost,503,429","delay":"0","retry-after":"7","error-code":"x","operation":"listPets",`+
-		`"skip":1,"matched":0,"applied":0}`)
-	s.do(t, "GET /v1/pets/1", "").wantError(t, 404, "not_found", "")
-	var statuses []int
-	for n := range 5 {
-		r := s.send(t, fmt.Sprint("GET /v1/pets?n=", n), "").wait()
-		statuses = append(statuses, r.status)
-		if r.status > 200 {
-			r.wantHeader(t, "Retry-After", "7")
-		}
-	}
-	equal(t, "the statuses", statuses, []int{200, 0, 503, 429, 200})
-	s.do(t, "GET /__admin/fault", "").want(t, 200, strings.Replace(strings.TrimSpace(put.body),
-		`"matched":0,"applied":0`, `"matched":5,"applied":3`, 1))
-	var faults []map[string]string
-	for _, e := range s.journal(t, 6) {
-		faults = append(faults, e.Fault)
-	}
-	equal(t, "the faults in the journal", faults, []map[string]string{
-		nil,
-		nil,
-		{"code": "lost", "delay": "0"},
-		{"code": "503", "delay": "0", "retry-after": "7", "error-code": "x"},
-		{"code": "429", "delay": "0", "retry-after": "7", "error-code": "x"},
-		nil,
-	})
-}
-
-// The fault shows what the next matching request gets, before each of these requests and
-// after them.
-func TestNextFault(t *testing.T) {
-	const (
-		list   = "GET /v1/pets"
-		get    = "GET /v1/pets/1"
-		code   = `{"code":"503"}`
-		absent = ""
-	)
+	requests := map[string]string{"list": "GET /v1/pets", "get": "GET /v1/pets/9", "create": "POST /v1/pets"}
 	for _, tt := range []struct {
-		query    string
-		requests []string
-		next     []string // JSON
+		query, requests  string // the requests, each with its status and what it gets
+		matched, applied int    // in the end
 	}{
-		{"code=503", []string{list, get}, []string{code, code, code}},
-		{"code=503&times=2", []string{list, get, list}, []string{code, code, absent, absent}},
-		{"code=503&skip=2&times=1", []string{list, list, list}, []string{absent, absent, code, absent}},
-		{"code=503&skip=1&operation=getPet", []string{list, get, list, get}, []string{absent, absent, code, code, code}},
-		{"delay=0.00&answer-delay=0", []string{list}, []string{`{"delay":"0","answer-delay":"0"}`, `{"delay":"0","answer-delay":"0"}`}},
-		{
-			"code=429,ok,lost&skip=1&delay=0&retry-after=0&error-code=x", []string{list, list, list, list},
-			[]string{
-				absent, `{"code":"429","delay":"0","retry-after":"0","error-code":"x"}`,
-				`{"code":"ok","delay":"0"}`, `{"code":"lost","delay":"0"}`, absent,
-			},
-		},
+		{"code=418", "list 418 [code:418], get 418 [code:418]", 2, 2},
+		{"code=418&times=2", "list 418 [code:418], get 418 [code:418], list 200 []", 3, 2},
+		{"code=418&skip=2&times=1", "list 200 [], get 404 [], list 418 [code:418], list 200 []", 4, 1},
+		{"code=418&skip=1&operation=getPet", "list 200 [], get 404 [], list 200 [], get 418 [code:418]", 2, 1},
+		{"delay=0.00&answer-delay=0", "list 200 [answer-delay:0 delay:0], list 200 [answer-delay:0 delay:0]", 2, 2},
+		{"code=after:504,ok&retry-after=3", "create 504 [code:after:504 retry-after:3], create 201 [code:ok], create 201 []", 3, 2},
+		{"code=lost,404&skip=1&delay=0&retry-after=7&error-code=x",
+			"create 201 [], create 0 [code:lost delay:0], list 404 [code:404 delay:0 error-code:x retry-after:7], list 200 []", 4, 2},
 	} {
-		t.Run(tt.query, func(t *testing.T) {
-			s := start(t)
-			next := func(answer response) string {
-				var fault struct{ Next json.RawMessage }
-				equal(t, "the error of the fault", json.Unmarshal([]byte(answer.body), &fault), nil)
-				return string(fault.Next)
+		s := start(t)
+		var before, after struct {
+			Matched, Applied int
+			Next             map[string]string
+		}
+		json.Unmarshal([]byte(s.do(t, "PUT /__admin/fault?"+tt.query, "").body), &before)
+		var got []string
+		for i, request := range strings.Split(tt.requests, ", ") {
+			name, _, _ := strings.Cut(request, " ")
+			r := s.send(t, requests[name], newRex).wait()
+			given := s.journal(t, i+1)[i].Fault
+			got = append(got, fmt.Sprintf("%s %d %s", name, r.status, strings.TrimPrefix(fmt.Sprint(given), "map")))
+			r.wantHeader(t, "Retry-After", given["retry-after"])
+			after.Next = nil
+			json.Unmarshal([]byte(s.do(t, "GET /__admin/fault", "").body), &after)
+			if after.Matched > before.Matched {
+				equal(t, tt.query+": next before "+request, before.Next, given)
 			}
-			got := []string{next(s.do(t, "PUT /__admin/fault?"+tt.query, ""))}
-			for _, request := range tt.requests {
-				s.send(t, request, "").wait()
-				got = append(got, next(s.do(t, "GET /__admin/fault", "")))
-			}
-			equal(t, "what is next", got, tt.next)
-		})
+			before = after
+		}
+		equal(t, tt.query, strings.Join(got, ", "), tt.requests)
+		equal(t, tt.query+": matched and applied", []int{after.Matched, after.Applied}, []int{tt.matched, tt.applied})
+		equal(t, tt.query+": the number of pets", strings.Count(s.pets(t), `"id"`), strings.Count(tt.requests, "create"))
 	}
+	start(t).do(t, "PUT /__admin/fault?code=lost,503&skip=1&operation=listPets&retry-after=7&error-code=x&delay=0.00", "").want(t, 200,
+		`{"code":"lost,503","delay":"0","retry-after":"7","error-code":"x","operation":"listPets","skip":1,"matched":0,"applied":0}`)
 }
 
-// Each code of a list is applied once, however many requests come at the same
-// time. The counts of skip and times are exact, and so is that of the journal.
+// Each code of a list is applied once, however many requests come at the same time.
 func TestConcurrentFaults(t *testing.T) {
 	const clients, each = 8, 500
 	h := start(t).service
-	for query, want := range map[string]map[int]int{ // number of answers by status
-		"code=503,404,429,404&skip=20": {200: clients*each - 4, 404: 2, 429: 1, 503: 1},
-		"code=503&skip=300&times=400":  {200: clients*each - 400, 503: 400},
-	} {
-		t.Run(query, func(t *testing.T) {
-			call(h, "PUT", "/__admin/fault?"+query, "")
-			call(h, "DELETE", "/__admin/requests", "")
-			var mu sync.Mutex
-			got := map[int]int{}
-			concurrently(clients, func(int) {
-				for range each {
-					w := call(h, "GET", "/v1/pets", "")
-					mu.Lock()
-					got[w.Code]++
-					mu.Unlock()
-				}
-			})
-			equal(t, "answers by status", got, want)
-			contains(t, "the fault", call(h, "GET", "/__admin/fault", "").Body.String(),
-				fmt.Sprintf(`"matched":%d,"applied":%d`, clients*each, clients*each-want[200]))
-			contains(t, "the journal", call(h, "GET", "/__admin/requests", "").Body.String(),
-				fmt.Sprintf(`"meta":{"total":%d,`, clients*each))
-		})
+	call(h, "PUT", "/__admin/fault?code=503,404,429,404&skip=300", "")
+	statuses := make(chan int, clients*each)
+	concurrently(clients, func(int) {
+		for range each {
+			statuses <- call(h, "GET", "/v1/pets", "").Code
+		}
+	})
+	close(statuses)
+	got := map[int]int{}
+	for status := range statuses {
+		got[status]++
 	}
+	equal(t, "answers by status", got, map[int]int{200: clients*each - 4, 404: 2, 429: 1, 503: 1})
+	counts := fmt.Sprintf(`"matched":%d,"applied":4`, clients*each)
+	contains(t, "the fault", call(h, "GET", "/__admin/fault", "").Body.String(), counts)
 }
 
-// Of faults that are set at the same time, all but the last one have ended, so they hold
-// no request.
+// Of faults that are set at the same time, all but the last have ended, so they hold no request.
 func TestConcurrentPuts(t *testing.T) {
 	const clients, each = 8, 2000
 	w := start(t).service.journal.currentWorld()
@@ -2317,12 +1925,7 @@ func TestTimes(t *testing.T) {
 	equal(t, "ReadHeaderTimeout", srv.ReadHeaderTimeout, s.durations.readHeader)
 	equal(t, "IdleTimeout", srv.IdleTimeout, 2*time.Minute)
 	// Only the longest pauses of a code count.
-	pauses, delays := 9*time.Second, time.Duration(0)
-	for _, p := range readOpenAPI(t).Paths["/__admin/fault"]["put"].Parameters {
-		if p.Schema.Type == "number" { // of seconds
-			delays += time.Duration(p.Schema.Maximum) * time.Second
-		}
-	}
+	const delays, pauses = 2 * maxDelay, 9 * time.Second
 	equal(t, "WriteTimeout, which is longer than a body and all waits by 6 seconds", srv.WriteTimeout,
 		s.durations.read+delays+pauses+6*time.Second)
 }
