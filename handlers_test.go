@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -1948,18 +1947,13 @@ func TestKeyOfRun(t *testing.T) {
 	s.stop()
 	equal(t, "standard error with a key", s.log.take(), "")
 
-	random := regexp.MustCompile("[0-9a-f]{32}")
 	keys := map[string]bool{}
 	for range 2 {
 		s := startProcess(t, petstore(""))
-		notice := ""
-		eventually(t, "the notice", func() bool {
-			notice += s.log.take()
-			return strings.HasSuffix(notice, "\n\n")
-		})
-		s.key = random.FindString(notice)
+		notice := s.log.wait(t, "/#key=")
+		s.key = regexp.MustCompile("[0-9a-f]{32}").FindString(notice)
 		matches(t, "standard error without a key", notice,
-			"curl -H 'Authorization: Bearer "+s.key+"' '"+s.url+"/v1/pets'\n +"+s.url+"/#key="+s.key+"\n")
+			"curl -H 'Authorization: Bearer "+s.key+"' '"+s.url+"/v1/pets'\n +"+s.url+"/#key="+s.key+"\n\n$")
 		s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
 		keys[s.key] = true
 	}
@@ -1967,109 +1961,95 @@ func TestKeyOfRun(t *testing.T) {
 }
 
 // A command line that is wrong is refused with one line, which says what would be
-// right. The exit code is 2 if the arguments are wrong, and 1 if something else is.
+// right. The exit code is 2 if the arguments are wrong, and 1 if something else is. The
+// input is empty, so with -stdin petstore stops at once.
 func TestCommandLine(t *testing.T) {
 	inUse := strings.TrimPrefix(start(t).url, "http://")
 	seed := tempFile(t, `[{"name":"a"}]`)
-	tested, needsCheck := map[string]bool{}, map[string]bool{} // flags
+	const base = `^http://127\.0\.0\.1:\d+/v1\n`
 	for _, tt := range []struct {
-		args   []string
-		key    string
-		code   int
-		stderr string // a part of it
+		args string // in which _ stands for a space
+		key  string
+		code int
+		want string // a part of the error or, with 0, a pattern of what is printed
 	}{
-		{[]string{"-x\n\x1b\u009by"}, "", 2, "-x   y; -h lists the flags"},
-		{[]string{"stray"}, "", 2, "unexpected argument stray"},
-		{[]string{"-log=perhaps"}, "", 2, "perhaps"},
-		{[]string{"-version=perhaps"}, "", 2, "perhaps"},
-		{[]string{"-addr", ""}, "", 2, "-addr takes host:port"},
-		{[]string{"-check"}, "", 2, "-check needs the command that runs the client; -h lists the flags"},
-		{[]string{"-stdin", "-check", "true"}, "", 2, "-check and -stdin exclude each other"},
-		{[]string{"-accept", "lost"}, "", 2, "-accept needs -check"},
-		{[]string{"-only", "lost"}, "", 2, "-only needs -check"},
-		{[]string{"-operation", "getPet"}, "", 2, "-operation needs -check"},
-		{[]string{"-skip", "1"}, "", 2, "-skip needs -check"},
-		{[]string{"-skip", "-1", "-check", "true"}, "", 2, "-skip is -1; it must be 0 or more"},
-		{[]string{"-skip", "x", "-check", "true"}, "", 2, `invalid value "x" for flag -skip`},
-		{[]string{"-accept", "lost,x", "-check", "true"}, "", 2, "there is no fault 'x'; the faults are 400,401,429,503,503-all,after:500,"},
-		{[]string{"-only", "", "-check", "true"}, "", 2, "there is no fault ''"},
-		{[]string{"-operation", "reset", "-check", "true"}, "", 2, "-operation is 'reset'; it must be listPets, createPet or getPet"},
-		{[]string{"-check", "true"}, "k k", 2, "PETSTORE_API_KEY must be"},
-		{[]string{"-addr", inUse, "-check", "true"}, "", 2, "address already in use; -addr 127.0.0.1:0 takes any free port"},
-		{[]string{"-check", "no-such-command"}, "", 2, `exec: "no-such-command": executable file not found`},
-		{[]string{"-check", "sh client.sh"}, "", 2, "in $PATH; arguments are separate words, as in -check sh client.sh"},
-		{[]string{"-check", "sh ./client.sh"}, "", 2, "no such file or directory; arguments are separate words"},
+		{"-stdin", "k", 0, base + "time=.* level=WARN .*standard input has ended before any request.*\n$"},
+		{"-stdin -log -seed=", "k", 0, base + ".*a page for browsers"},
+		{"-version -check x", "", 0, `^1\.0\.0 \(build \S+, ` + runtime.Version() + `\)\n$`},
+		{"-h", "", 0, `\nUsage: petstore \[flags\]\n(?s:.*)default "127\.0\.0\.1:8080"(?s:.*)the faults are 400,401,`},
 
-		{[]string{"-log"}, "k k", 1, "PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters"},
-		{[]string{"-log"}, strings.Repeat("k", 4097), 1, "PETSTORE_API_KEY"},
-		{[]string{"-addr", inUse}, "", 1, "address already in use; -addr 127.0.0.1:0 takes any free port"},
-		{[]string{"-seed", "no\n.json"}, "", 1, "no .json: no such file or directory; -seed takes the path of a JSON file"},
-		{[]string{"-seed", seed}, "", 1, seed + ": pet 1: categoryId is missing"},
+		{"-x\n\x1b\u009by", "", 2, "-x   y; -h lists the flags"},
+		{"stray", "", 2, "unexpected argument stray"},
+		{"-addr=", "", 2, "-addr takes host:port"},
+		{"-check", "", 2, "-check needs the command that runs the client; -h lists the flags"},
+		{"-stdin -check true", "", 2, "-check and -stdin exclude each other"},
+		{"-skip -1 -check true", "", 2, "-skip is -1; it must be 0 or more"},
+		{"-accept lost,x -check true", "", 2, "there is no fault 'x'; the faults are 400,401,429,503,503-all,after:500,"},
+		{"-operation reset -check true", "", 2, "-operation is 'reset'; it must be listPets, createPet or getPet"},
+		{"-check true", "k k", 2, "PETSTORE_API_KEY must be"},
+		{"-addr " + inUse + " -check true", "", 2, "address already in use; -addr 127.0.0.1:0 takes any free port"},
+		{"-check no-such-command", "", 2, `exec: "no-such-command": executable file not found`},
+		{"-check sh_client.sh", "", 2, "in $PATH; arguments are separate words, as in -check sh client.sh"},
+
+		{"-log", "k k", 1, "PETSTORE_API_KEY must be 1 to 4096 visible ASCII characters"},
+		{"-log", strings.Repeat("k", 4097), 1, "PETSTORE_API_KEY"},
+		{"-addr " + inUse, "", 1, "address already in use; -addr 127.0.0.1:0 takes any free port"},
+		{"-seed no\n.json", "", 1, "no .json: no such file or directory; -seed takes the path of a JSON file"},
+		{"-seed " + seed, "", 1, seed + ": pet 1: categoryId is missing"},
 	} {
-		for _, arg := range tt.args {
-			name, _, _ := strings.Cut(arg, "=")
-			tested[name] = true
-			needsCheck[name] = needsCheck[name] || strings.HasSuffix(tt.stderr, " needs -check")
-		}
-		t.Run(fmt.Sprintf("%.40q %.10q", tt.args, tt.key), func(t *testing.T) {
-			code, stdout, stderr := output(petstore(tt.key, tt.args...))
+		t.Run(fmt.Sprintf("%.40s %.10s", tt.args, tt.key), func(t *testing.T) {
+			args := strings.Split(tt.args, " ")
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "_", " ")
+			}
+			code, stdout, stderr := output(petstore(tt.key, args...))
 			equal(t, "the exit code", code, tt.code)
-			equal(t, "standard output", stdout, "")
-			matches(t, "standard error", stderr, "^petstore: .*"+regexp.QuoteMeta(tt.stderr)+".*\n$")
+			if tt.code > 0 {
+				tt.want = "^petstore: .*" + regexp.QuoteMeta(tt.want) + ".*\n$"
+			}
+			matches(t, "what is printed", stdout+stderr, tt.want)
 		})
 	}
+
+	// The help says which flags need -check.
+	values := map[string]string{"accept": "lost", "only": "lost", "operation": "getPet", "skip": "1"}
+	_, help, _ := output(petstore(testKey, "-h"))
+	for _, match := range regexp.MustCompile(`(?m)^  -([\w-]+).*\s+with -check,`).FindAllStringSubmatch(help, -1) {
+		_, _, stderr := output(petstore("", "-"+match[1], values[match[1]]))
+		equal(t, "standard error", stderr, "petstore: -"+match[1]+" needs -check; -h lists the flags\n")
+		delete(values, match[1])
+	}
+	equal(t, "the flags that the help does not have", values, map[string]string{})
 
 	_, _, stderr := output(petstore(testKey, "-addr", "127.0.0.1:99999"))
 	matches(t, "standard error", stderr, "^petstore: .*invalid port\n$") // without the advice on ports
 
-	cmd := petstore(testKey)
-	cmd.Env = append(cmd.Env, "GODEBUG=httpmuxgo121=1") // with which net/http would find no path
-	code, _, stderr := output(cmd)
-	equal(t, "the exit code", code, 1)
-	matches(t, "standard error", stderr, "^petstore: .*httpmuxgo121=1.*\n$")
-
-	// These command lines are valid. Standard input is empty, so petstore stops at once.
-	const base = `^http://127\.0\.0\.1:\d+/v1\n$`
-	_, help, _ := output(petstore(testKey, "-h"))
-	for _, match := range regexp.MustCompile(`(?m)^  (-\w+).*\s+(with -check,)?`).FindAllStringSubmatch(help, -1) {
-		equal(t, "whether there is a command line with "+match[1], tested[match[1]], true)
-		equal(t, "whether "+match[1]+" needs -check", needsCheck[match[1]], match[2] != "")
-	}
-	for args, want := range map[string]struct{ stdout, stderr string }{
-		"-stdin":             {base, "^time=.* level=WARN .*standard input has ended before any request.*\n$"},
-		"-stdin -log -seed=": {base, "a page for browsers"},
-		"-version -check x":  {`^1\.0\.0 \(build \S+, ` + runtime.Version() + `\)\n$`, "^$"},
-		"-h":                 {`\nUsage: petstore \[flags\]\n(?s:.*)default "127\.0\.0\.1:8080"(?s:.*)the faults are 400,401,`, "^$"},
-	} {
-		t.Run(args, func(t *testing.T) {
-			code, stdout, stderr := output(petstore(testKey, strings.Fields(args)...))
-			equal(t, "the exit code", code, 0)
-			matches(t, "standard output", stdout, want.stdout)
-			matches(t, "standard error", stderr, want.stderr)
-		})
-	}
+	p := process{getenv: func(string) string { return "httpmuxgo121=1" }} // with which net/http would find no path
+	_, _, err := p.keyAndSeed(options{})
+	contains(t, "the error", fmt.Sprint(err), "httpmuxgo121=1 in GODEBUG")
 }
 
-// Petstore ends if it cannot print its base URL or, with -check, its table. It answers and stops even if it cannot
-// write its log.
+// Petstore fails if it cannot print what it is asked for. It answers and stops even if it
+// cannot write its log.
 func TestClosedPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
-	cmd := petstore(testKey)
-	cmd.Stdout = w
-	code, _, stderr := output(cmd)
-	equal(t, "the exit code", code, 1)
-	contains(t, "standard error", stderr, "petstore: cannot print the base URL: ")
+	for cmd, want := range map[*exec.Cmd]int{
+		petstore(testKey):                         1,
+		petstore(testKey, "-h"):                   1,
+		petstore(testKey, "-version"):             1,
+		checkOf(t, testKey, "-only newer", "add"): 2,
+	} {
+		cmd.Stdout = w
+		code, _, stderr := output(cmd)
+		equal(t, "the exit code", code, want)
+		contains(t, "standard error", stderr, "petstore: ")
+	}
 
-	cmd = checkOf(testKey, "-only newer", "careful")
-	cmd.Stdout = w
-	code, _, _ = output(cmd)
-	equal(t, "the exit code of a check", code, 2)
-
-	cmd = petstore(testKey, "-log")
+	cmd := petstore(testKey, "-log")
 	cmd.Stderr = w
 	s := startProcess(t, cmd)
 	s.do(t, "GET /v1/pets", "").want(t, 200, "[]")
@@ -2082,31 +2062,23 @@ func TestClosedPipe(t *testing.T) {
 func TestSignals(t *testing.T) {
 	signal.Ignore(os.Interrupt)
 	defer signal.Reset(os.Interrupt)
+	defer signal.Notify(make(chan os.Signal, 1), os.Interrupt) // as Reset does not undo Ignore
 	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		t.Run(sig.String(), func(t *testing.T) {
 			cmd := petstore(testKey)
 			s := startProcess(t, cmd)
-			s.startRequest(t, "POST /v1/pets") // for whose body the stop waits
+			c := s.startRequest(t, "POST /v1/pets") // for whose body the stop waits
 			held := s.send(t, "GET /v1/pets", "", "Prefer: delay=30")
 			s.waitWaiting(t, "GET /v1/pets listPets")
 			cmd.Process.Signal(sig)
 			held.wait().want(t, 200, "[]")
-			ended := make(chan error, 1)
-			go func() { ended <- cmd.Wait() }()
-			eventually(t, "the end of the process", func() bool {
-				cmd.Process.Signal(sig)
-				return len(ended) > 0
-			})
-			equal(t, "the error of the process", <-ended, nil)
+			cmd.Process.Signal(sig)
+			c.write(newIda)
+			c.read().want(t, 201, withID(1, newIda))
+			wantExit(t, cmd, 0)
+			equal(t, "standard error", s.log.take(), "") // only the end of standard input has a word on it
 		})
 	}
-
-	// Only the end of standard input has a word on it.
-	idle := petstore(testKey)
-	s := startProcess(t, idle)
-	idle.Process.Signal(syscall.SIGTERM)
-	wantExit(t, idle, 0)
-	equal(t, "standard error", s.log.take(), "")
 
 	cmd := petstore(testKey, "-seed", "/dev/stdin")
 	stdin, err := cmd.StdinPipe()
@@ -2115,8 +2087,8 @@ func TestSignals(t *testing.T) {
 	}
 	io.WriteString(stdin, strings.Repeat(" ", 1<<20)) // which has been read, but for what a pipe holds
 	cmd.Process.Signal(syscall.SIGTERM)
-	defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
-	equal(t, "the end of the process", fmt.Sprint(cmd.Wait()), "signal: terminated")
+	wantExit(t, cmd, -1)
+	equal(t, "the end of the process", cmd.ProcessState.String(), "signal: terminated")
 }
 
 // A stop waits for the requests in flight, but not for long, and neither for connections
@@ -2124,185 +2096,81 @@ func TestSignals(t *testing.T) {
 func TestStop(t *testing.T) {
 	s := startWith(t, func(s *service) { s.durations.stop = time.Hour })
 	c := s.startRequest(t, "POST /v1/pets")
-	stopped := make(chan bool)
-	go func() {
-		s.stop()
-		close(stopped)
-	}()
-	eventually(t, "the end of the listener", func() bool {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
+	go s.stop()
+	eventually(t, "the begin of the stop", func() bool { return s.send(t, "GET /healthz", "").wait().err != nil })
 	c.write(newIda)
 	c.read().want(t, 201, withID(1, newIda))
-	<-stopped
 
-	// A request that comes now is dropped. Its connection may be closed before it is answered.
-	func() {
-		defer func() { equal(t, "what ServeHTTP panics with", recover(), any(http.ErrAbortHandler)) }()
-		call(s.service, "POST", "/v1/pets", newRex)
-	}()
-	w := s.service.journal.currentWorld()
-	equal(t, "the number of pets", len(w.pets.ordered), 1)
-
-	const most = 100 * time.Millisecond
 	_, unread := io.Pipe()
-	s = startWith(t, func(s *service) { s.durations.stop, s.log = most, newLog(unread, true) })
+	s = startWith(t, func(s *service) { s.durations.stop, s.log = 100*time.Millisecond, newLog(unread, true) })
 	s.dial(t)
 	s.startRequest(t, "POST /v1/pets")
 	s.send(t, "GET /v1/pets", "") // which is not answered, as its log is not read
 	s.journal(t, 1)
-	begin := time.Now()
 	s.stop()
-	if took := time.Since(begin); took < most {
-		t.Errorf("the stop took %v, want %v", took, most)
-	}
 }
 
 // A stop ends the process even if nothing that petstore prints is read.
 func TestStopWithoutReaders(t *testing.T) {
-	for _, name := range []string{"stdout", "stderr"} {
-		t.Run(name, func(t *testing.T) {
-			r, full, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			full.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-			n, err := full.Write(make([]byte, 1<<20)) // more than a pipe holds
-			equal(t, "the error of the pipe", errors.Is(err, os.ErrDeadlineExceeded) && n > 0, true)
-			cmd := petstore(testKey, "-stdin")
-			if name == "stdout" {
-				cmd.Stdout = full
-			} else {
-				cmd.Stderr = full // which is to have the word on an input that ends before any request
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			wantExit(t, cmd, 0)
-		})
+	r, full, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer r.Close()
+	full.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	_, err = full.Write(make([]byte, 1<<20)) // more than a pipe holds
+	equal(t, "whether the pipe is full", errors.Is(err, os.ErrDeadlineExceeded), true)
+	unheard, silent := petstore(testKey, "-stdin"), petstore(testKey, "-stdin")
+	unheard.Stdout = full
+	silent.Stderr = full // which is to have the word on an input that ends before any request
+	if err := errors.Join(unheard.Start(), silent.Start()); err != nil {
+		t.Fatal(err)
+	}
+	wantExit(t, unheard, 0)
+	wantExit(t, silent, 0)
 }
 
 // The check of a client.
 
-// testClients are the clients that are checked. Each is this test binary, in a process of
-// its own, and exits with 1 if its function returns an error.
-var testClients = map[string]func() error{
-	"careful":    careful,
-	"naive":      naive,
-	"swallowing": func() error { addPet(); return nil },
-	"three":      func() error { return errors.Join(careful(), careful(), careful()) },
-	"parallel":   func() error { concurrently(3, func(int) { naive() }); return nil },
-	"reads":      func() error { _, err := sendOnce("GET", "/pets", ""); return err },
-	"lister":     func() error { sendOnce("GET", "/pets", ""); return careful() },
-
-	"clearing": func() error { // between its tries
-		_, err := addPet()
-		sendOnce("DELETE", "/__admin/requests", "")
-		if err != nil {
-			err = naive()
-		}
-		return err
+// steps are what the clients that are checked do.
+var steps = map[string]func() error{
+	"add":       func() error { return retry(1) },
+	"naive":     func() error { return retry(6) },
+	"list":      func() error { return sendOnce("GET", "/pets", "").err },
+	"look":      func() error { return sendOnce("GET", "/pets/1", "").err },
+	"misplaced": func() error { return sendOnce("POST", "/v1/pets", newRex).err },
+	"fail":      func() error { return errors.New("failed") },
+	"endless": func() error {
+		client.Transport = nil // which keeps its connection, for speed
+		return retry(2 * maxRequests)
 	},
-	"babbling": func() error { // which sends more than net/http reads ahead, so that it is not noticed to leave
-		u, _ := url.Parse(os.Getenv("PETSTORE_URL"))
-		conn, err := net.Dial("tcp", u.Host)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
-			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s%s",
-			os.Getenv("PETSTORE_API_KEY"), len(newRex), newRex, strings.Repeat("x", 8192))
-		conn.SetReadDeadline(time.Now().Add(time.Second))
-		_, err = conn.Read(make([]byte, 1))
-		return err
-	},
-	"endless": func() error { // and so fast that it sends 10,000 requests
-		for {
-			if _, err := sendOver(&http.Client{}, "POST", "/pets", newRex); err == nil {
-				return nil
-			}
-		}
-	},
-	"prying": func() error { // as often
-		_, err := addPet()
-		for err != nil {
-			sendOver(&http.Client{}, "GET", "/__admin/pets", "")
-		}
-		return nil
-	},
-	"forging": func() error { // a row of the table, after a failure
-		_, err := addPet()
-		if err != nil {
-			sendOnce("POST", "/pets", "[\n\t\"\u009b2J\u202e\"]")
-		}
-		return err
-	},
-	"crashing": func() error {
-		if _, err := addPet(); err != nil {
+	"clumsy": func() error { // makes another mistake with each fault
+		isNewer := func(r response) bool { return strings.Contains(r.body, "addedLater") }
+		answer := sendOnce("POST", "/pets", newRex)
+		switch {
+		case isNewer(answer) && isNewer(sendOnce("POST", "/pets", newRex)):
+			return errors.New("a member is not known")
+		case answer.status == 0:
 			self, _ := os.FindProcess(os.Getpid())
 			self.Kill()
 			time.Sleep(patience)
+		case answer.status == 502:
+			sendOnce("POST", "/pets", "[\n\t\"\u009b2J\u202e\"]") // which could look like rows of the table
 		}
 		return nil
 	},
-	"polling": func() error { // for some time, so that the number of its requests varies
-		for n := range 2 + ran() {
-			sendOnce("GET", fmt.Sprint("/pets?after=", n), "")
-		}
-		return careful()
-	},
-
-	"failing":   func() error { naive(); fmt.Println("its output"); os.Exit(3); return nil },
-	"misplaced": func() error { sendOnce("POST", "/v1/pets", newRex); return nil },
-	"silent":    func() error { return nil },
-	"busy": func() error {
-		for range maxEnded {
-			sendOnce("GET", "/pets", "")
-		}
-		return nil
-	},
-	"changing": func() error { // adds as many pets as it has run before, and one
-		sendOnce("GET", "/pets", "")
-		for range ran() {
-			naive()
-		}
-		return naive()
-	},
-	"absent": func() error { // in its fourth run
-		if ran() == 3 {
-			return nil
-		}
-		return careful()
-	},
-	"flaky": func() error { // fails in its second run
-		if ran() == 1 {
-			os.Exit(5)
-		}
-		return naive()
-	},
-	"resetting": func() error { sendOnce("POST", "/__admin/reset", ""); return naive() },
-
-	"showing": func() error {
+	"show": func() error {
 		input, err := io.ReadAll(os.Stdin)
-		fmt.Printf("%q %v url=%s key=%s no_proxy=%s,%s\n", input, err, os.Getenv("PETSTORE_URL"),
-			os.Getenv("PETSTORE_API_KEY"), os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))
-		return naive()
+		fmt.Printf("%q %v url=%s key=%s\n", input, err, os.Getenv("PETSTORE_URL"), os.Getenv("PETSTORE_API_KEY"))
+		return nil
 	},
-	"flooding": func() error { fmt.Print(strings.Repeat("x", 1<<20)); return naive() },
-	"leaving": func() error { // a process that outlives it, with its output and a connection
-		cmd := exec.Command(os.Args[0], "client", "sleeping")
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		return errors.Join(cmd.Start(), naive())
+	"leave": func() error { // a process that outlives it, with its output, which is much
+		cmd := exec.Command(os.Args[0], "client", os.DevNull, "stubborn")
+		cmd.Stdout = os.Stdout
+		fmt.Print(strings.Repeat("x", 1<<20))
+		return cmd.Start()
 	},
-	"sleeping": func() error { time.Sleep(3 * patience); return nil },
-	"twin":     func() error { addPet(); addPet(); return naive() },
-	"stopping": func() error { // at an interrupt, of which it says a word
+	"stop": func() error { // at an interrupt, of which it says a word
 		interrupt := make(chan os.Signal, 2)
 		signal.Notify(interrupt, os.Interrupt)
 		fmt.Fprintln(os.Stderr, os.Getpid(), "it runs")
@@ -2323,184 +2191,158 @@ var testClients = map[string]func() error{
 	},
 }
 
-// careful adds a pet. It repeats only what was surely not performed, as late as it is
-// asked to.
-func careful() error {
-	for tries := 1; ; tries++ {
-		answer, err := addPet()
-		if answer.status != 429 && answer.status != 503 || tries == 3 {
+// act is a client: it performs these steps, and returns the first error. A step with a ? may fail.
+// The next runs perform what is after each |, as in "add | add add". A file counts the runs.
+func act(file, text string) error {
+	client.Timeout = time.Second
+	runs, _ := os.ReadFile(file)
+	os.WriteFile(file, append(runs, '.'), 0o600)
+	texts := strings.Split(text, "|")
+	for _, step := range strings.Fields(texts[min(len(runs), len(texts)-1)]) {
+		name, mayFail := strings.CutSuffix(step, "?")
+		if err := steps[name](); err != nil && !mayFail {
 			return err
 		}
-		after := answer.header.Get("Retry-After")
-		seconds, _ := strconv.Atoi(after) // 0 if it is a date
-		if date, err := http.ParseTime(after); err == nil {
-			seconds = int(time.Until(date).Seconds()) + 1
-		}
-		time.Sleep(max(time.Second, time.Duration(seconds)*time.Second))
 	}
+	return nil
 }
 
-// naive adds a pet. It repeats whatever has failed, at once.
-func naive() error {
-	var err error
-	for range 4 {
-		if _, err = addPet(); err == nil {
+// retry adds a pet. Whatever has failed, it tries again at once.
+func retry(tries int) (err error) {
+	for range tries {
+		if err = sendOnce("POST", "/pets", newRex).err; err == nil {
 			return nil
 		}
 	}
 	return err
 }
 
-// ran counts the runs of a client in the file that is its argument, and returns how many
-// there were before.
-func ran() int {
-	runs, _ := os.ReadFile(os.Args[3])
-	os.WriteFile(os.Args[3], append(runs, '.'), 0o600)
-	return len(runs)
-}
-
-func addPet() (response, error) { return sendOnce("POST", "/pets", newRex) }
-
-// sendOnce sends a request to the service in the environment. It returns an error unless
-// it gets a whole answer within a second that reports no failure, and is JSON or a 204.
-func sendOnce(method, path, body string) (response, error) {
-	return sendOver(client, method, path, body)
-}
-
-// sendOver is sendOnce with a client of net/http.
-func sendOver(client *http.Client, method, path, body string) (response, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	target := strings.Replace(os.Getenv("PETSTORE_URL")+path, "/v1/__admin", "/__admin", 1)
-	r, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
+// sendOnce sends a request to the service in the environment. It is an error if the answer
+// is late, not whole, no JSON, or reports a failure.
+func sendOnce(method, path, body string) response {
+	r, err := http.NewRequest(method, os.Getenv("PETSTORE_URL")+path, strings.NewReader(body))
 	if err != nil {
-		return response{}, err
+		return response{err: err}
 	}
 	r.Header.Set("Authorization", "Bearer "+os.Getenv("PETSTORE_API_KEY"))
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(r)
 	answer := read(method+path, resp, err)
-	if answer.err == nil && (answer.status >= 300 || answer.status != 204 && !json.Valid([]byte(answer.body))) {
+	if answer.err == nil && (answer.status >= 300 || !json.Valid([]byte(answer.body))) {
 		answer.err = fmt.Errorf("got %d %s", answer.status, answer.body)
 	}
-	return answer, answer.err
+	return answer
 }
 
-// checkOf returns a command that checks one of testClients.
-func checkOf(key, flags, name string, args ...string) *exec.Cmd {
-	args = slices.Concat(strings.Fields(flags), []string{"-check", os.Args[0], "client", name}, args)
-	return petstore(key, args...)
+// clientOf returns the command of a client, which is this test binary.
+func clientOf(t *testing.T, steps string) []string {
+	return []string{os.Args[0], "client", filepath.Join(t.TempDir(), "runs"), steps}
 }
 
-// A check runs a client without a fault and with each fault, and shows what it does wrong.
+// checkOf returns a command that checks a client.
+func checkOf(t *testing.T, key, flags, steps string) *exec.Cmd {
+	cmd := petstore(key)
+	cmd.Args = slices.Concat(cmd.Args[:1], strings.Fields(flags), []string{"-check"}, clientOf(t, steps))
+	return cmd
+}
+
+// A check runs a client without a fault and with each fault, and shows what it does wrong. If
+// nothing can be said of a client, it says why.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const (
-		none    = "exits with 0, but has added 0 of 1 pets"
-		unread  = "exits with 0, though an answer "
-		twice   = "adds 2 pets instead of 1"
-		tooSoon = "repeats after ? s, although Retry-After asks for 3 s"
-		marks   = " (- is no answer, ! one that cannot be used)\n"
-		of      = " of createPet" + marks
-		ofThree = " of createPet, request 1 of 3: -skip chooses another" + marks
+		twice    = "adds 2 pets instead of 1"
+		noGet    = "getPet was not tested: -operation getPet\n"
+		noList   = "listPets was not tested: -operation listPets\n"
+		oneOf    = "1 finding with 1 fault of createPet"
+		unlike   = "without a fault, the client does not do the same twice: exit code 0, 1 pet, 1 "
+		noResult = ", the client sends no request that gets the fault: does it reset petstore, is a time limit over before it " +
+			"sends anything, or does a result, a lock or a circuit breaker of an earlier run last? (go test needs -count=1)"
 	)
 	for _, tt := range []struct {
 		flags, client string
-		findings      []string // with ? for numbers of seconds
-		rest          string   // what follows the ways out
+		code          int
+		want          string // the rows with a finding, what is below the table but for the ways out, and the error of a 2
 	}{
-		{"", "careful", nil, "0 findings with 17 faults" + of},
-		{"", "naive", []string{
-			"400 repeats the request after a 400", "401 repeats the request 3 times after a 401",
-			"429 " + tooSoon, "503 " + tooSoon, "503-all repeats 3 times after less than 50 ms",
-			"after:500 " + twice, "after:504 " + twice, "lost " + twice, "truncate " + twice, "stall " + twice, "drip " + twice, "malformed " + twice, "html " + twice,
-			"late " + twice,
-		}, "14 findings with 17 faults" + of},
-		{"", "swallowing", []string{
-			"400 " + none, "401 " + none, "429 " + none, "503 " + none, "503-all " + none,
-			"after:500 " + unread + "was an error", "after:504 " + unread + "was an error", "hangup " + none, "rst " + none,
-			"lost " + unread + "was lost", "truncate " + unread + "was cut", "stall " + unread + "came too late",
-			"drip " + unread + "came too late", "malformed " + unread + "was no JSON", "html " + unread + "was an error",
-			"late " + unread + "came too late",
-		}, "Never repeated after: 429, 503, 503-all.\n16 findings with 17 faults" + of},
+		{"", "add", 0, "Never repeated after: 429, 503, 503-all.\n0 findings with ALL of createPet"},
+		{"-only 503,lost,stall,html,newer", "clumsy", 1, "503 exits with 0, but has added 0 of 1 pets\n" +
+			"lost is ended by a signal\nstall exits with 0, though an answer came too late\n" +
+			"html exits with 0, though an answer was an error; sends a createPet that is refused: 400, " +
+			`the body is [  " 2J "]; it must be a JSON object, such as {"name":"Rex","categoryId":7}` + "\n" +
+			"newer adds 2 pets instead of 1; fails, although the answer is right\nNever repeated after: 503.\n7 findings with 5 faults of createPet"},
+		{"-only 503-all", "endless", 1, "503-all still repeats after 10000 requests (9999 times); repeats ? times after less than 50 ms\n" +
+			"2 findings with 1 fault of createPet"},
+		{"-only lost", "leave naive", 1, "lost " + twice + "\n" + oneOf},
+		{"-only lost", "list naive | list list naive", 1, "lost " + twice + "\n" + noList + oneOf},
 
-		{"-only 400,503,lost", "three", nil, "0 findings with 3 faults" + ofThree},
-		{"-only lost", "parallel", []string{"lost adds 4 pets instead of 3"}, "1 finding with 1 fault" + ofThree},
-		{"-only lost", "leaving", []string{"lost " + twice}, "1 finding with 1 fault" + of},
-		{"-only lost", "flooding", []string{"lost " + twice}, "1 finding with 1 fault" + of},
-		{"-only lost", "clearing", []string{"lost " + twice}, "1 finding with 1 fault" + of},
-		{"-only late", "babbling", nil, "0 findings with 1 fault" + of},
-		{"-only 503-all", "endless", []string{"503-all still repeats after 10000 requests (? times); repeats ? times after less than 50 ms"},
-			"2 findings with 1 fault" + of},
-		{"-only lost", "forging", []string{"lost sends a createPet that is refused: 400, the body is [  \" 2J \"]; " +
-			`it must be a JSON object, such as {"name":"Rex","categoryId":7}`}, "1 finding with 1 fault" + of},
-		{"-only lost", "prying", []string{"lost does not end within 10000 requests"}, "1 finding with 1 fault" + of},
-		{"-only lost", "crashing", []string{"lost is ended by a signal"}, "1 finding with 1 fault" + of},
-		{"-only lost", "polling", nil, "listPets was not tested: -operation listPets\n0 findings with 1 fault" + of},
+		// A client that fails with a 401 looks by what it reads in each run.
+		{"-only lost,html", "add? look", 1, "lost exits with 0, though an answer was lost\n" +
+			"html exits with 0, though an answer was an error\n" + noGet + "2 findings with 2 faults of createPet"},
+		{"-only 401,lost", "add? look", 0, noGet + "0 findings with 2 faults of createPet"},
 
-		// The operation, and which of its requests gets the fault.
-		{"-only html", "lister", nil, "listPets was not tested: -operation listPets\n0 findings with 1 fault" + of},
-		{"-only html -operation listPets", "lister", []string{"html " + unread + "was an error"}, "createPet was not tested: -operation createPet\n" +
-			"1 finding with 1 fault of listPets" + marks},
-		{"-only lost -skip 2", "twin", []string{"lost " + "adds 4 pets instead of 3"}, "1 finding with 1 fault" +
-			strings.Replace(ofThree, "1 of", "3 of", 1)},
-		{"-only newer,malformed,lost -seed SEED", "reads", nil, "0 findings with 3 faults of listPets" + marks},
-		{"-only newer,malformed,lost", "reads", nil, "the answer had no pet, so newer and malformed test little: " +
-			"-seed adds some\n0 findings with 3 faults of listPets" + marks},
+		// What gets the fault.
+		{"-only html -operation listPets", "add list", 0, "createPet was not tested: -operation createPet\n0 findings with 1 fault of listPets"},
+		{"-only lost -skip 2", "add add naive", 1, "lost adds 4 pets instead of 3\n" + oneOf + ", request 3 of 3: -skip chooses another"},
+		{"-only newer,malformed,lost -seed SEED", "list", 0, "0 findings with 3 faults of listPets"},
+		{"-only newer,malformed,lost", "list", 0,
+			"the answer had no pet, so newer and malformed test little: -seed adds some\n0 findings with 3 faults of listPets"},
 
-		// What is accepted. Flags that are given twice add up.
-		{"-only html,lost -only newer -accept lost,newer -accept stall", "naive",
-			[]string{"lost " + twice + "; accepted", "html " + twice},
-			"accepted, but not found: newer\n1 finding, 1 accepted, with 3 faults" + of},
-		{"-only lost -accept lost", "naive", []string{"lost " + twice + "; accepted"}, "0 findings, 1 accepted, with 1 fault" + of},
+		// Flags that are given twice add up.
+		{"-only lost -only newer -accept lost,newer -accept stall", "naive", 0,
+			"lost " + twice + "; accepted\naccepted, but not found: newer\n0 findings, 1 accepted, with 2 faults of createPet"},
+
+		// What cannot be checked.
+		{"", "add fail", 2, "without a fault, the client exits with 1 (its output is above)"},
+		{"", "misplaced", 2, "without a fault, the client gets 404 for POST /v1/v1/pets: no such path: /v1/v1/pets; " +
+			"/v1 stands twice, as the base URL ends with it"},
+		{"", "", 2, "without a fault, the client sends no request to http://127.0.0.1:?/v1: " +
+			"does it read PETSTORE_URL? (go test needs -count=1)"},
+		{"", strings.Repeat("list ", maxEnded), 2, "without a fault, the client sends 1000 requests or more, which is too many for a check"},
+		{"-operation getPet", "list", 2, "without a fault, the client sends no request for getPet"},
+		{"-skip 3", "add add add", 2, "without a fault, the client sends 3 requests for createPet, all of which -skip 3 lets through"},
+		{"", "add | add add", 2, unlike + "createPet, and then exit code 0, 2 pets, 2 createPet"},
+		{"", "add | add fail", 2, unlike + "createPet, and then exit code 1, 1 pet, 1 createPet"},
+		{"-operation listPets", "list add | list add add", 2, unlike + "listPets, and then exit code 0, 2 pets, 1 listPets"},
+		{"-operation listPets", "list add | list list add", 2, unlike + "listPets, and then exit code 0, 1 pet, 2 listPets"},
+		{"-only lost,html", "add | add | add |", 2, "html no result: no request gets the fault\n" +
+			"0 findings with 2 faults of createPet, 1 without a result\nwith html" + noResult},
 	} {
-		t.Run(tt.flags+" "+tt.client, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s %.30s", tt.flags, tt.client), func(t *testing.T) {
 			t.Parallel()
 			flags := strings.Replace(tt.flags, "SEED", tempFile(t, array(newRex, newIda)), 1)
-			code, stdout, stderr := output(checkOf(testKey, flags, tt.client, filepath.Join(t.TempDir(), "runs")))
-			table, rest, _ := strings.Cut(stdout, "\n\n")
-			rows := strings.Split(table, "\n")
-			equal(t, "the head", rows[0], "fault      exit seconds  pets  answers              finding")
-			var findings []string
-			for _, row := range rows[1:] {
-				row = regexp.MustCompile(`\d+\.\d+( s)|\d{4}( times)`).ReplaceAllString(row, "?$1$2")
-				match := regexp.MustCompile(`^(\S+) +-?\d+ +\d+\.\d +\d+ +(?:[-\d…!]+ +(?:x\d+ +)?)*([a-wyz].*)`).FindStringSubmatch(row)
-				if match != nil {
-					findings = append(findings, match[1]+" "+match[2])
-				}
+			code, stdout, stderr := output(checkOf(t, testKey, flags, tt.client))
+			equal(t, "the exit code", code, tt.code)
+			_, message, _ := strings.Cut(stderr, "petstore: ")
+			varies := regexp.MustCompile(`\d+( times after less)|(127\.0\.0\.1:)\d+`)
+			got := varies.ReplaceAllString(inShort(stdout)+message, "$2?$1")
+			want := strings.Replace(tt.want, "ALL", quantity(len(checkedFaults()), "fault"), 1) + "\n"
+			if tt.code == 1 {
+				want += "the client does something wrong; -accept names what is intended\n"
 			}
-			equal(t, "the findings", findings, tt.findings)
-			wayOut := regexp.MustCompile(`(?m)^[-a-z0-9:, ]+: [A-Z].*\.\n`)
-			equal(t, "what follows the ways out", wayOut.ReplaceAllString(rest, ""), tt.rest)
-			wantCode, wantStderr := 0, ""
-			if !strings.Contains(tt.rest, "0 findings") {
-				wantCode, wantStderr = 1, "petstore: the client does something wrong; -accept names what is intended\n"
-			}
-			equal(t, "whether there are ways out", wayOut.MatchString(rest), wantCode == 1)
-			equal(t, "the exit code", code, wantCode)
-			if tt.client != "flooding" {
-				equal(t, "standard error", strings.TrimLeft(stderr, "\n"), wantStderr)
-			}
+			equal(t, "what is said of the client", got, want)
 		})
 	}
 }
 
-// The faults of a check are those that the reference names.
+// inShort returns, of what a check prints, the rows with a finding, and what is below the table
+// but for the ways out.
+func inShort(printed string) (short string) {
+	table, rest, _ := strings.Cut(printed, "\n\n")
+	for _, row := range regexp.MustCompile(`(?m)^(\S+) +-?\d.*?  ([a-z].*\n?)`).FindAllStringSubmatch(table+"\n", -1) {
+		short += row[1] + " " + row[2]
+	}
+	short += regexp.MustCompile(`(?m)^[-a-z0-9:, ]+: [A-Z].*\.\n`).ReplaceAllString(rest, "")
+	return strings.Replace(short, " (- is no answer, ! one that cannot be used)", "", 1)
+}
+
+// The faults of a check ask for the pauses that the reference names.
 func TestCheckedFaults(t *testing.T) {
 	s := start(t)
-	want := map[string]string{ // two answers, each with its Retry-After
-		"400": "400 ; 200 ", "401": "401 ; 401 ", "429": "429 3; 200 ", "503": `503 \w+, .* GMT; 200 `, "503-all": "503 ; 503 ",
-	}
-	for _, f := range checkedFaults() {
-		if want[f.name] != "" {
-			s.setFault(t, f.query)
-			var got []string
-			for range 2 {
-				r := s.do(t, "GET /v1/pets", "")
-				got = append(got, fmt.Sprint(r.status, " ", r.header.Get("Retry-After")))
-			}
-			matches(t, "the answers with "+f.name, strings.Join(got, "; "), "^"+want[f.name]+"$")
-		}
+	for name, want := range map[string]string{"429": "3", "503": `\w+, .* GMT`, "503-all": ""} {
+		i := slices.Index(checkedNames(), name)
+		s.setFault(t, checkedFaults()[i].query)
+		retryAfter := s.do(t, "GET /v1/pets", "").header.Get("Retry-After")
+		matches(t, "the Retry-After of "+name, retryAfter, "^"+want+"$")
 	}
 }
 
@@ -2508,46 +2350,53 @@ func TestCheckedFaults(t *testing.T) {
 // accepted, each once.
 func TestCheckOutput(t *testing.T) {
 	t.Parallel()
-	cmd := checkOf("", "-only 400,401,503-all,lost,html,newer -accept 401", "showing")
-	cmd.Env = append(cmd.Env, "no_proxy=a.test", "NO_PROXY=b.test")
-	cmd.Stdin = strings.NewReader("input")
-	_, stdout, stderr := output(cmd)
-	matches(t, "standard output", stdout, `^fault      exit seconds  pets  answers              finding
+	_, stdout, stderr := output(checkOf(t, testKey, "-accept 401", "show naive"))
+	got, want := strings.Split(stdout, "\n"), strings.Split(`fault      exit seconds  pets  answers              finding
 none          0     \d\.\d     1  201
 400           0     \d\.\d     1  400 201              repeats the request after a 400
-401           1     \d\.\d     0  401 x4               repeats the request 3 times after a 401; accepted
-503-all       1     \d\.\d     0  503 x4               repeats 3 times after less than 50 ms
+401           1     \d\.\d     0  401 x6               repeats the request 5 times after a 401; accepted
+429           0     \d\.\d     1  429 201              repeats after \d\.\d\d s, although Retry-After asks for 3 s
+503           0     \d\.\d     1  503 201              repeats after \d\.\d\d s, although Retry-After asks for 3 s
+503-all       1     \d\.\d     0  503 x6               repeats \d times after less than 50 ms
+after:500     0     \d\.\d     2  500 201              adds 2 pets instead of 1
+after:504     0     \d\.\d     2  504 201              adds 2 pets instead of 1
+hangup        0     \d\.\d     1  - 201
+rst           0     \d\.\d     1  - 201
 lost          0     \d\.\d     2  - 201                adds 2 pets instead of 1
+truncate      0     \d\.\d     2  201! 201             adds 2 pets instead of 1
+stall         0     \d\.\d     2  201! 201             adds 2 pets instead of 1
+drip          0     \d\.\d     2  201! 201             adds 2 pets instead of 1
+malformed     0     \d\.\d     2  201! 201             adds 2 pets instead of 1
 html          0     \d\.\d     2  502 201              adds 2 pets instead of 1
 newer         0     \d\.\d     1  201
+late          0     \d\.\d     2  - 201                adds 2 pets instead of 1
 
 400: Do not repeat .*\.
-503-all: Wait before .*\.
-lost, html: Repeat only the request that failed, .*\.
-4 findings, 1 accepted, with 6 faults of createPet \(- is no answer, ! one that cannot be used\)
-$`)
+429, 503, 503-all: Wait before .*\.
+after:500, after:504, lost, truncate, stall, drip, malformed, html, late: Repeat only the request that failed, .*\.
+13 findings, 1 accepted, with \d+ faults of createPet \(- is no answer, ! one that cannot be used\)
+`, "\n")
+	equal(t, "the number of lines", len(got), len(want))
+	for i := range min(len(got), len(want)) {
+		matches(t, fmt.Sprint("line ", i+1), got[i], "^"+want[i]+"$")
+	}
+	matches(t, "standard error without -only", stderr, `^"" <nil> url=\S+ key=`+testKey+"\npetstore: the client .*\n$")
 
-	// The client has an empty input, and finds petstore without a proxy. Each run has an
-	// address and a key of its own. What it prints ends before the next row.
-	shown := regexp.MustCompile(`(?m)^"" <nil> url=(\S+)/v1 key=(\w{32}) no_proxy=127.0.0.1,localhost,a.test,127.0.0.1,localhost,a.test$`)
+	// The client has an empty input. Each run has an address and a key of its own. What the
+	// client prints ends before the next row. Flags after the command are the client's.
+	cmd := checkOf(t, "", "-log -only 400,lost", "show naive")
+	cmd.Args = append(cmd.Args, "-only", "newer", "only", "--skip=2", "-x")
+	cmd.Stdin = strings.NewReader("input")
+	_, _, stderr = output(cmd)
+	const misplaced = "petstore: -%s comes before -check's command; here, the client gets it\n"
+	matches(t, "the beginning of standard error", stderr, "^"+fmt.Sprintf(misplaced+misplaced, "only", "skip")+`""`)
 	seen := map[string]bool{}
-	for _, match := range shown.FindAllStringSubmatch(stderr, -1) {
+	for _, match := range regexp.MustCompile(`(?m)^"" <nil> url=(\S+)/v1 key=(\w{32})$`).FindAllStringSubmatch(stderr, -1) {
 		seen[match[1]], seen[match[2]] = true, true
 	}
-	equal(t, "the number of addresses and keys", len(seen), 14)
-	equal(t, "the number of empty lines", strings.Count(stderr, "\n\n"), 6)
-
-	cmd = checkOf(testKey, "-log -only lost", "showing")
-	cmd.Env = append(cmd.Env, "no_proxy=", "NO_PROXY=b.test")
-	_, _, stderr = output(cmd)
-	shown = regexp.MustCompile(" key=" + testKey + " no_proxy=127.0.0.1,localhost,b.test,127.0.0.1,localhost,b.test\n")
-	equal(t, "the number of runs with the key of PETSTORE_API_KEY", len(shown.FindAllString(stderr, -1)), 2)
-	equal(t, "the number of requests in the log", strings.Count(stderr, "msg=request method=POST"), 4)
-
-	cmd = checkOf(testKey, "-only lost", "showing")
-	cmd.Env = append(cmd.Env, "no_proxy=*")
-	_, _, stderr = output(cmd)
-	contains(t, "the output of a client without any proxy", stderr, " no_proxy=*,*\n")
+	equal(t, "the number of addresses and keys", len(seen), 6)
+	equal(t, "the number of empty lines", strings.Count(stderr, "\n\n"), 2)
+	equal(t, "the number of requests in the log", strings.Count(stderr, "msg=request method=POST"), 6)
 
 	// The answers are those for the operation, from the struck one on.
 	for requests, want := range map[string]string{
@@ -2561,105 +2410,65 @@ $`)
 	}
 }
 
-// If nothing can be said of a client, a check says why, and the exit code is 2. A run in which
-// no request gets the fault is a row, and the check goes on.
-func TestCheckFails(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ flags, client, message string }{
-		{"", "failing", "without a fault, the client exits with 3 \\(its output is above\\)"},
-		{"", "misplaced", "without a fault, the client gets 404 for POST /v1/v1/pets: no such path: /v1/v1/pets; .*"},
-		{"", "silent", "without a fault, the client sends no request to http://127\\.0\\.0\\.1:\\d+/v1: " +
-			`does it read PETSTORE_URL\? \(go test needs -count=1\)`},
-		{"", "busy", "without a fault, the client sends 1000 requests or more, which is too many for a check"},
-		{"", "changing", "without a fault, the client does not do the same twice: " +
-			"exit code 0, 1 pet, 1 createPet, and then exit code 0, 2 pets, 2 createPet"},
-		{"-operation listPets", "changing", "without a fault, the client does not do the same twice: " +
-			"exit code 0, 1 pet, 1 listPets, and then exit code 0, 2 pets, 1 listPets"},
-		{"-operation listPets", "polling", "without a fault, the client does not do the same twice: " +
-			"exit code 0, 1 pet, 2 listPets, and then exit code 0, 1 pet, 3 listPets"},
-		{"", "flaky", "without a fault, the client does not do the same twice: exit code 0, .*, and then exit code 5, 0 pets, 0 createPet"},
-		{"-operation getPet", "reads", "without a fault, the client sends no request for getPet"},
-		{"-skip 3", "three", "without a fault, the client sends 3 requests for createPet, all of which -skip 3 lets through"},
-		{"", "absent", "with html, the client sends no request that gets the fault: .*"},
-		{"", "resetting", "with lost, html, the client sends no request that gets the fault: does it reset petstore, " +
-			"is a time limit over before it sends anything, or does a result, " +
-			`a lock or a circuit breaker of an earlier run last\? \(go test needs -count=1\)`},
-	} {
-		t.Run(tt.flags+" "+tt.client, func(t *testing.T) {
-			t.Parallel()
-			code, stdout, stderr := output(checkOf(testKey, tt.flags+" -only lost,html", tt.client, filepath.Join(t.TempDir(), "runs")))
-			equal(t, "the exit code", code, 2)
-			equal(t, "the number of rows without a result", strings.Count(stdout, "  no result: no request gets the fault\n"),
-				map[string]int{"absent": 1, "resetting": 2}[tt.client])
-			before, line, _ := strings.Cut(strings.TrimLeft(stderr, "\n"), "petstore: ")
-			matches(t, "standard error", line, "^"+tt.message+"\n$")
-			equal(t, "the output of the client", before, map[bool]string{true: "its output\n"}[tt.client == "failing"])
-		})
+// The client finds petstore without a proxy.
+func TestNoProxy(t *testing.T) {
+	p := petstoreOfRun{service: start(t).service, root: "http://127.0.0.1:80"}
+	for given, want := range map[string]string{"a.test": "127.0.0.1,localhost,a.test", "": "127.0.0.1,localhost,b.test", "*": "*"} {
+		t.Setenv("no_proxy", given)
+		t.Setenv("NO_PROXY", "b.test")
+		equal(t, "the variables", p.environment()[2:], []string{"NO_PROXY=" + want, "no_proxy=" + want})
 	}
 }
 
 // At a signal, the client is interrupted, and killed if it does not end then.
 func TestCheckSignals(t *testing.T) {
 	t.Parallel()
-	for sig, client := range map[os.Signal]string{os.Interrupt: "stopping", syscall.SIGHUP: "stopping", syscall.SIGTERM: "stubborn"} {
+	for sig, client := range map[os.Signal]string{os.Interrupt: "stop", syscall.SIGHUP: "stop", syscall.SIGTERM: "stubborn"} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			if sig == syscall.SIGHUP && signal.Ignored(sig) {
 				t.Skip("as after nohup, a check ignores the signal, too")
 			}
-			cmd := checkOf(testKey, "", client)
-			said, all := new(buffer), ""
+			said := new(buffer)
+			cmd := checkOf(t, testKey, "", client)
 			cmd.Stderr = said
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the client", func() bool {
-				all += said.take()
-				return strings.Contains(all, "it runs\n")
-			})
+			said.wait(t, "it runs\n")
 			cmd.Process.Signal(sig)
 			wantExit(t, cmd, 2)
-			all += said.take()
-			matches(t, "standard error", all, "petstore: interrupted\n$")
-			equal(t, "whether it was asked to end", strings.Contains(all, "it was interrupted\n"), client == "stopping")
-			pid, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(all))
-			process, _ := os.FindProcess(pid)
-			equal(t, "the end of the client", process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+			says := map[string]string{"stop": "it was interrupted\n"}[client]
+			equal(t, "standard error", said.take(), says+"petstore: interrupted\n")
 		})
 	}
 
 	// A terminal sends the signal to the client, too, which then gets no other one.
 	t.Run("terminal", func(t *testing.T) {
 		t.Parallel()
-		said, all := new(buffer), ""
-		c := checker{
-			opts:   options{addr: "127.0.0.1:0", command: []string{os.Args[0], "client", "stopping"}},
-			seed:   newStore(),
-			stderr: said,
-			limit:  time.Hour,
-			grace:  5 * time.Second, // more than the client takes, even on a busy machine
-		}
+		said := new(buffer)
+		c := checkerOf(t, "stop")
+		c.grace = 3 * time.Second // more than the client takes, even on a busy machine
 		ctx, interrupt := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() {
 			_, err := c.run(ctx, "code=ok", said)
 			ended <- err
 		}()
-		eventually(t, "the client", func() bool {
-			all += said.take()
-			return strings.Contains(all, "it runs\n")
-		})
-		pid, _ := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(all))
-		process, _ := os.FindProcess(pid)
-		process.Signal(os.Interrupt)
-		eventually(t, "the interrupt", func() bool {
-			all += said.take()
-			return strings.Contains(all, "it was interrupted\n")
-		})
+		pid, _ := strconv.Atoi(strings.Fields(said.wait(t, "it runs\n"))[0])
+		client, _ := os.FindProcess(pid)
+		client.Signal(os.Interrupt)
+		said.wait(t, "it was interrupted\n")
 		interrupt()
 		equal(t, "the error of the run", <-ended, errInterrupted)
 		equal(t, "what the client says then", said.take(), "")
 	})
+}
+
+// checkerOf returns what runs this client.
+func checkerOf(t *testing.T, steps string) *checker {
+	opts := options{addr: "127.0.0.1:0", command: clientOf(t, steps)}
+	return &checker{opts: opts, seed: newStore(), stderr: io.Discard, limit: patience, grace: time.Second}
 }
 
 // A check that a signal has interrupted has no result, however late the signal comes. If nobody
@@ -2676,20 +2485,16 @@ func TestCheckInterruptedLate(t *testing.T) {
 		}
 	}}
 	p := process{func(string) string { return "" }, nil, stdout, io.Discard, onStop}
-	code := p.run(ctx, []string{"-only", "newer", "-check", os.Args[0], "client", "careful"})
+	code := p.run(ctx, append([]string{"-only", "newer", "-check"}, clientOf(t, "add")...))
 	equal(t, "the exit code", code, 2)
 }
 
-// A client that does not end in time is ended.
-func TestCheckTimeLimit(t *testing.T) {
-	c := checker{
-		opts:   options{addr: "127.0.0.1:0", command: []string{os.Args[0], "client", "sleeping"}},
-		seed:   newStore(),
-		stderr: io.Discard,
-		limit:  100 * time.Millisecond,
-		grace:  time.Second,
-	}
-	r, err := c.run(context.Background(), "code=ok", nil)
+// A client that does not end in time, or sends too many requests, is ended.
+func TestCheckLimits(t *testing.T) {
+	ctx := context.Background()
+	c := checkerOf(t, "stubborn")
+	c.limit, c.grace = 100*time.Millisecond, 100*time.Millisecond
+	r, err := c.run(ctx, "code=ok", nil)
 	equal(t, "the error", err, nil)
 	equal(t, "whether it was ended", r.isCut && r.took >= c.limit, true)
 	equal(t, "the exit code", r.exitCode, -1)
@@ -2697,10 +2502,33 @@ func TestCheckTimeLimit(t *testing.T) {
 	equal(t, "the reason why it cannot be checked", fmt.Sprint(err), "does not end within a minute")
 
 	// With a fault, a run may take longer by what it takes without one.
-	c.opts.command, c.limit = []string{os.Args[0], "client", "naive"}, patience
-	usual, _, err := c.runUsually(context.Background())
+	c = checkerOf(t, "endless")
+	usual, _, err := c.runUsually(ctx)
 	equal(t, "the error", err, nil)
 	equal(t, "the limit with a fault", c.limit, patience+usual.took)
+
+	petstore, err := c.startPetstore("code=lost&times=1")
+	equal(t, "the error", err, nil)
+	petstore.served.Store(maxRequests - 1)
+	r, err = c.runClient(ctx, petstore, nil)
+	equal(t, "the error", err, nil)
+	r.requests, r.struck = petstore.end()
+	var v verdict
+	v.judge(compare(r, usual, false))
+	contains(t, "the findings", fmt.Sprint(v.findings), "does not end within 10000 requests")
+}
+
+// A request that waits at the end of a run has the fault, even if petstore has not noticed
+// that its client has left, and the journal was cleared.
+func TestEndOfRun(t *testing.T) {
+	petstore, err := checkerOf(t, "").startPetstore("answer-delay=30")
+	equal(t, "the error", err, nil)
+	s := &server{url: petstore.root, key: petstore.service.key}
+	s.sendRaw(t, "GET /v1/pets", "\n"+strings.Repeat("x", 8192)) // more than net/http reads ahead
+	s.waitWaiting(t, "GET /v1/pets listPets")
+	s.do(t, "DELETE /__admin/requests", "").want(t, 204, "")
+	_, struck := petstore.end()
+	equal(t, "the error of the request", struck.Error, clientLeft+" before its answer")
 }
 
 // Each finding has its limits. The reference has the first one of each rule.
@@ -2876,40 +2704,46 @@ func FuzzCreate(f *testing.F) {
 		number, _ := want["categoryId"].(json.Number)
 		category, err := number.Int64()
 		status, hasStatus := want["status"]
-		isValid := len(body) <= 65_536 && json.Valid(body) && utf8.Valid(body) && isString && err == nil &&
-			(!hasStatus || status == "available" || status == "pending" || status == "sold")
+		isPet := isString && err == nil && (!hasStatus || slices.Contains([]any{"available", "pending", "sold"}, status))
+		wantStatus := 201
+		switch {
+		case len(body) > 65_536:
+			wantStatus = 413
+		case !json.Valid(body) || !utf8.Valid(body) || !isPet:
+			wantStatus = 400
+		}
 
 		call(h, "POST", "/__admin/reset", "")
 		w := call(h, "POST", "/v1/pets", string(body))
-		wantStatus := 400
-		if isValid {
-			wantStatus = 201
-		} else if len(body) > 65_536 {
-			wantStatus = 413
-		}
 		equal(t, fmt.Sprintf("the status of %q", body), w.Code, wantStatus)
-		if isValid {
+		if wantStatus == 201 {
 			want["id"], want["categoryId"] = json.Number("1"), json.Number(fmt.Sprint(category)) // -0 is 0
 			equal(t, fmt.Sprintf("the pet of %q", body), decode(w.Body.Bytes()), want)
 		}
 	})
 }
 
-// Benchmark measures requests to a service that begins with 1,000 pets and as many
-// requests in its journal, and collects garbage as rarely as the process does.
+// Benchmark measures requests to a service that begins with 1,000 pets and as many requests in
+// its journal, and collects garbage as rarely as the process does. In the journal with failures,
+// each second request repeats the one before it, which has failed.
 func Benchmark(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(200))
-	for _, bb := range []struct{ operation, method, target, body string }{
-		{"listPets", "GET", "/v1/pets", ""},
-		{"createPet", "POST", "/v1/pets", newRex},
-		{"getPet", "GET", "/v1/pets/777", ""},
-		{"reset", "POST", "/__admin/reset", ""},
-		{"showJournal", "GET", "/__admin/requests", ""},
+	for _, bb := range []struct{ name, method, target, body, prefer string }{
+		{"listPets", "GET", "/v1/pets", "", ""},
+		{"createPet", "POST", "/v1/pets", newRex, ""},
+		{"getPet", "GET", "/v1/pets/777", "", ""},
+		{"reset", "POST", "/__admin/reset", "", ""},
+		{"showJournal", "GET", "/__admin/requests", "", ""},
+		{"showJournal with failures", "GET", "/__admin/requests", "", "code=503"},
 	} {
-		b.Run(bb.operation, func(b *testing.B) {
+		b.Run(bb.name, func(b *testing.B) {
 			h := start(b, manyPets(1000)...).service
-			for range 1000 {
-				call(h, "GET", "/v1/pets", "")
+			for i := range 1000 {
+				r := newRequest("GET", "/v1/pets", "")
+				if i%2 == 0 && bb.prefer != "" {
+					r.Header.Set("Prefer", bb.prefer)
+				}
+				h.ServeHTTP(httptest.NewRecorder(), r)
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -2948,7 +2782,6 @@ type pending struct {
 	leave    context.CancelFunc // closes the connection of the client
 }
 
-// wait returns the response.
 func (p pending) wait() response { return <-p.response }
 
 // patience is how long a test waits for what must happen. It is less than the
@@ -2981,33 +2814,28 @@ func (s *server) do(t testing.TB, request, body string, headers ...string) respo
 	}
 	r.wantHeader(t, "Cache-Control", "no-store")
 	for name := range r.header {
-		if !isReadable(name) && !slices.Contains(unreadable, name) {
+		if !slices.Contains(knownHeaders, name) {
 			t.Errorf("%s: got the header %s, want one that pages of other origins can read", r.request, name)
 		}
 	}
 	return r
 }
 
-// isReadable reports whether pages of other origins can read a header of answers.
-func isReadable(name string) bool {
+// knownHeaders are those of answers that pages of other origins can read, and those that no page
+// needs to read.
+var knownHeaders = func() (names []string) {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set("Origin", "null")
 	h := http.Header{}
 	allowAllOrigins(h, r)
-	for _, exposed := range strings.Split(h.Get("Access-Control-Expose-Headers"), ", ") {
-		if http.CanonicalHeaderKey(exposed) == name {
-			return true
-		}
+	for _, name := range strings.Split(h.Get("Access-Control-Expose-Headers"), ", ") {
+		names = append(names, http.CanonicalHeaderKey(name))
 	}
-	return slices.Contains([]string{"Cache-Control", "Content-Length", "Content-Type"}, name) // of the Fetch standard
-}
-
-// unreadable are the headers of answers that no page needs to read.
-var unreadable = []string{
-	"Access-Control-Allow-Headers", "Access-Control-Allow-Methods", "Access-Control-Allow-Origin",
-	"Access-Control-Expose-Headers", "Access-Control-Max-Age", "Connection", "Content-Security-Policy",
-	"Cross-Origin-Opener-Policy", "Date", "Referrer-Policy", "Vary", "X-Content-Type-Options",
-}
+	return append(names, "Cache-Control", "Content-Length", "Content-Type", // of the Fetch standard
+		"Access-Control-Allow-Headers", "Access-Control-Allow-Methods", "Access-Control-Allow-Origin",
+		"Access-Control-Expose-Headers", "Access-Control-Max-Age", "Connection", "Content-Security-Policy",
+		"Cross-Origin-Opener-Policy", "Date", "Referrer-Policy", "Vary", "X-Content-Type-Options")
+}()
 
 // send sends a request as do does, but does not wait for its response.
 func (s *server) send(t testing.TB, request, body string, headers ...string) pending {
@@ -3047,7 +2875,6 @@ func (s *server) send(t testing.TB, request, body string, headers ...string) pen
 	return p
 }
 
-// read reads an answer to its end.
 func read(request string, resp *http.Response, err error) response {
 	if err != nil {
 		return response{request: request, err: err}
@@ -3086,7 +2913,6 @@ func (r response) wantError(t testing.TB, status int, code, text string) {
 	}
 }
 
-// readReference returns docs/reference.md.
 var readReference = sync.OnceValue(func() string {
 	text, err := os.ReadFile("docs/reference.md")
 	if err != nil {
@@ -3095,12 +2921,10 @@ var readReference = sync.OnceValue(func() string {
 	return strings.ReplaceAll(string(text), "\r", "")
 })
 
-// errorText returns an Error as JSON.
 func errorText(status int, code, message string) string {
 	return fmt.Sprintf(`{"code":"%s","message":%s,"status":%d}`, code, jsonText(message), status)
 }
 
-// message returns the message of an Error.
 func (r response) message() string {
 	var e struct{ Message string }
 	json.Unmarshal([]byte(r.body), &e)
@@ -3113,7 +2937,6 @@ func (r response) wantHeader(t testing.TB, name, value string) {
 	equal(t, r.request+": "+name, strings.Join(r.header.Values(name), "\n"), value)
 }
 
-// ids returns the ids of the pets in a list.
 func (r response) ids(t testing.TB) []int64 {
 	t.Helper()
 	var pets []struct{ ID int64 }
@@ -3140,7 +2963,6 @@ type connection struct {
 	in *bufio.Reader
 }
 
-// dial connects to the service.
 func (s *server) dial(t testing.TB) connection {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -3192,7 +3014,6 @@ func (s *server) reset(t testing.TB, seed string) {
 	s.do(t, "POST /__admin/reset", seed).want(t, 204, "")
 }
 
-// setFault sets the standing fault.
 func (s *server) setFault(t testing.TB, query string) {
 	t.Helper()
 	if r := s.do(t, "PUT /__admin/fault?"+query, ""); r.status != 200 {
@@ -3200,7 +3021,6 @@ func (s *server) setFault(t testing.TB, query string) {
 	}
 }
 
-// wantFault checks what GET /__admin/fault shows.
 func (s *server) wantFault(t testing.TB, want string) {
 	t.Helper()
 	s.do(t, "GET /__admin/fault", "").want(t, 200, want)
@@ -3224,26 +3044,17 @@ func (s *server) waitWaiting(t testing.TB, want ...string) (waiting []sentRecord
 	return waiting
 }
 
-// sentRecord is a request in the journal as a client reads it: an entry, or one that
-// waits.
+// sentRecord is a request in the journal as a client reads it: an entry, or one that waits, whose
+// Ended is 0.
 type sentRecord struct {
-	Arrived       int64
-	Repeats       int64
-	Period        int64
-	Test          string
-	Ended         int64 // 0 if it waits
-	Time          time.Time
-	Method, URL   string
-	Operation     string
-	Headers       map[string]string
-	Body          string
-	Status        int
-	Pet           int64
-	Seconds       float64
-	AnswerHeaders map[string]string
-	Answer, Error string
-	Fault         map[string]string
-	Ignored       []string
+	Arrived, Repeats, Period, Ended, Pet        int64
+	Time                                        time.Time
+	Method, URL, Operation, Body, Answer, Error string
+	Test                                        string
+	Headers, AnswerHeaders, Fault               map[string]string
+	Status                                      int
+	Seconds                                     float64
+	Ignored                                     []string
 }
 
 // sentMeta is what the journal counts, as a client reads it.
@@ -3253,7 +3064,6 @@ type sentMeta struct {
 	Since                time.Time
 }
 
-// readJournal returns what the journal answers to a query.
 func (s *server) readJournal(t testing.TB, query string) (entries, waiting []sentRecord, meta sentMeta) {
 	t.Helper()
 	r := s.do(t, "GET /__admin/requests"+query, "")
@@ -3331,14 +3141,12 @@ func longWaits(s *service) { s.durations.second = time.Hour }
 // shortWaits makes stalls and drips short.
 func shortWaits(s *service) { s.durations.second = time.Millisecond }
 
-// call sends a request to a handler.
 func call(h http.Handler, method, target, body string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, newRequest(method, target, body))
 	return w
 }
 
-// newRequest returns a request for a handler.
 func newRequest(method, target, body string) *http.Request {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+testKey)
@@ -3381,13 +3189,10 @@ func startProcess(t testing.TB, cmd *exec.Cmd) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	base := regexp.MustCompile(`^(http://127\.0\.0\.1:[1-9]\d*)/v1\n$`).FindStringSubmatch(line)
-	if base == nil {
-		t.Fatalf("standard output: got %q and the error %v, want the base URL", line, err)
-	}
+	line, _ := bufio.NewReader(stdout).ReadString('\n')
+	matches(t, "standard output", line, `^http://127\.0\.0\.1:[1-9]\d*/v1\n$`)
+	s.url = strings.TrimSuffix(line, "/v1\n")
 	_, s.key, _ = strings.Cut(cmd.Env[len(cmd.Env)-1], "=")
-	s.url = base[1]
 	return s
 }
 
@@ -3401,7 +3206,7 @@ func output(cmd *exec.Cmd) (code int, stdout, stderr string) {
 	cmd.Stderr = &errs
 	cmd.WaitDelay = time.Second // for a process that has outlived the command, with its output
 	if cmd.Start() == nil {
-		defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
+		defer time.AfterFunc(2*patience, func() { cmd.Process.Kill() }).Stop()
 		cmd.Wait()
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
@@ -3411,15 +3216,15 @@ func output(cmd *exec.Cmd) (code int, stdout, stderr string) {
 func wantExit(t testing.TB, cmd *exec.Cmd, code int) {
 	t.Helper()
 	defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
-	cmd.Wait()
+	cmd.WaitDelay = patience
+	equal(t, "whether a process is left", errors.Is(cmd.Wait(), exec.ErrWaitDelay), false)
 	equal(t, "the exit code", cmd.ProcessState.ExitCode(), code)
 }
 
-// TestMain runs the tests or, in a process that a test has started, petstore or one of
-// testClients.
+// TestMain runs the tests or, in a process that a test has started, petstore or a client.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "client" {
-		if testClients[os.Args[2]]() != nil {
+	if len(os.Args) > 3 && os.Args[1] == "client" {
+		if act(os.Args[2], os.Args[3]) != nil {
 			os.Exit(1)
 		}
 		return
@@ -3436,7 +3241,6 @@ func TestMain(m *testing.M) {
 
 // Helpers: comparing and waiting.
 
-// equal checks that got and want are deeply equal.
 func equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
@@ -3444,7 +3248,6 @@ func equal[T any](t testing.TB, what string, got, want T) {
 	}
 }
 
-// contains checks that a text has a part.
 func contains(t testing.TB, what, got, part string) {
 	t.Helper()
 	if !strings.Contains(got, part) {
@@ -3452,7 +3255,6 @@ func contains(t testing.TB, what, got, part string) {
 	}
 }
 
-// matches checks that a regular expression matches a text.
 func matches(t testing.TB, what, got, pattern string) {
 	t.Helper()
 	if !regexp.MustCompile(pattern).MatchString(got) {
@@ -3503,15 +3305,23 @@ func (b *buffer) take() string {
 	return b.text.String()
 }
 
+// wait waits until the text has a part, and takes it.
+func (b *buffer) wait(t testing.TB, part string) (text string) {
+	t.Helper()
+	eventually(t, part, func() bool {
+		text += b.take()
+		return strings.Contains(text, part)
+	})
+	return text
+}
+
 // Helpers: values and files.
 
 // half returns the first half of a text. It is what truncate and stall send of a body.
 func half(text string) string { return text[:len(text)/2] }
 
-// array returns a JSON array.
 func array(elements ...string) string { return "[" + strings.Join(elements, ",") + "]" }
 
-// jsonText returns a value as the service writes it.
 func jsonText(v any) string { return string(encodeJSON(v)) }
 
 // numbers returns first, first+step and so on, up to last.
