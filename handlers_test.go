@@ -1333,6 +1333,7 @@ func TestRepetitions(t *testing.T) {
 		{"after no answer", "0 for=1, 201 at=2", "0 1"},
 		{"after a success", "201 for=1, 503 at=2", "0 0"},
 		{"after a part", "200 for=1 fault=malformed, 200 at=2", "0 1"},
+		{"after a HEAD", "200 for=1 fault=malformed method=HEAD, 200 at=2 method=HEAD", "0 0"},
 		{"each repeats the last", "503 for=1, 503 at=2 for=1, 201 at=4", "0 1 2"},
 		{"a success ends it", "503 for=1, 201 at=2 for=1, 201 at=4", "0 1 0"},
 		{"two repeat the same", "503 for=1, 201 at=2 for=7, 201 at=3 for=6", "0 1 1"},

@@ -350,7 +350,7 @@ type outcome struct {
 
 // isUsable reports whether a request that has ended got an answer that its client can use.
 func (e *entry) isUsable() bool {
-	isSpoilt := e.Fault != nil && e.Fault.effect.spoils
+	isSpoilt := e.Fault != nil && e.Fault.effect.spoils && e.Method != "HEAD" // which has no body
 	return 200 <= e.Status && e.Status < 300 && e.Error == "" && !isSpoilt
 }
 
