@@ -715,6 +715,7 @@ func TestFaultCodes(t *testing.T) {
 			got := sentRecord{Status: e.Status, Answer: e.Answer, Fault: e.Fault, Pet: e.Pet, Error: e.Error}
 			equal(t, "the journal", got, want)
 			equal(t, "whether it has the headers", e.AnswerHeaders != nil, tt.answer != "")
+			equal(t, "whether it has the path of the pet", r.header.Get("Location") != "", tt.status == 201)
 			equal(t, "the pets", s.pets(t), pets)
 		})
 	}
