@@ -249,8 +249,8 @@ type faultParameters struct {
 	Code        string `json:"code,omitempty"`
 	Delay       string `json:"delay,omitempty"`
 	AnswerDelay string `json:"answer-delay,omitempty"`
-	RetryAfter  string `json:"retry-after,omitempty"` // with a status only
-	ErrorCode   string `json:"error-code,omitempty"`  // with a status only
+	RetryAfter  string `json:"retry-after,omitempty"` // of a simulated error
+	ErrorCode   string `json:"error-code,omitempty"`  // of a simulated error
 }
 
 // faultParameter is one of the faultParameters.
@@ -480,7 +480,7 @@ func (f *standingFault) encode() []byte {
 // means for the client is described in api/openapi.json.
 type effect struct {
 	code           string
-	errorStatus    int                         // the code, if it is a status, or 0
+	errorStatus    int                         // the status of the simulated error, or 0
 	skipsOperation bool                        // whether the operation is not performed
 	change         func(*fault, answer) answer // returns the answer to send; nil leaves it as it is
 	cut            int                         // percent of the body that is not sent; see send
@@ -555,8 +555,8 @@ func halve(_ *fault, a answer) answer {
 	return a
 }
 
-// addMember gives each pet a member that clients do not know. What it replaces is always the
-// beginning of a pet: in the name of one, a backslash comes before each quote.
+// addMember gives each pet a member that clients do not know. What it replaces occurs only where a
+// pet begins, as each quote in a name has a backslash before it.
 func addMember(_ *fault, a answer) answer {
 	a.body = bytes.ReplaceAll(a.body, []byte(`{"id":`), []byte(`{"addedLater":{"x":[1]},"id":`))
 	return a

@@ -2381,7 +2381,7 @@ after:500, after:504, lost, truncate, stall, drip, malformed, html, late: Repeat
 	cmd.Args = append(cmd.Args, "-only", "newer", "only", "--skip=2", "-x")
 	cmd.Stdin = strings.NewReader("input")
 	_, _, stderr = output(cmd)
-	const misplaced = "petstore: -%s comes before -check's command; here, the client gets it\n"
+	const misplaced = "petstore: -%s comes before -check's command, if it is petstore's; here, the client gets it\n"
 	matches(t, "the beginning of standard error", stderr, "^"+fmt.Sprintf(misplaced+misplaced, "only", "skip")+`""`)
 	seen := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)^"" <nil> url=(\S+)/v1 key=(\w{32})$`).FindAllStringSubmatch(stderr, -1) {
@@ -2573,6 +2573,7 @@ func TestFindings(t *testing.T) {
 		{"looks in vain", 0, "201", "0 fault=lost, 404 list at=1", lost},
 
 		{"fails with a right answer", 1, "201", "201 fault=newer", "fails, although the answer is right"},
+		{"fails with a slow answer", 1, "201", "201 fault=drip for=0.1", ""},
 		{"fails, as it has left", 1, "201", "201 fault=drip left", ""},
 
 		{"is refused", 1, "201", "503 fault=503/3, 415 at=4 error=no_'a;b';_it_must_be_c",
@@ -2582,6 +2583,7 @@ func TestFindings(t *testing.T) {
 
 		{"repeats after a 400", 1, "201", "400 fault=400, 201", of400},
 		{"equal ones after it, as usual", 1, "2x201", "400 fault=400, 201", ""},
+		{"repeats another one", 1, "201, 201 name=Ida", "400 fault=400, 2x201 name=Ida", ""},
 		{"mends the body", 1, "201", "400 fault=400, 201 name=Ida", ""},
 		{"mends the type", 1, "201", "400 fault=400, 201 Content-Type=x", ""},
 		{"counts its tries in the agent", 1, "201", "400 fault=400, 201 User-Agent=2", of400},
@@ -2601,7 +2603,8 @@ func TestFindings(t *testing.T) {
 		{"repeats before a date", 1, "201", "503 fault=503/date:3, 201 at=1", early},
 		{"repeats twice, first early", 1, "201", "429 fault=429/3, 503 at=1, 201 at=9", early},
 		{"repeats early with another name", 1, "201", "429 fault=429/3, 201 at=1 name=Ida", early},
-		{"polls early", 1, "2x200 list, 200 list at=9", "200 list, 429 list at=2 fault=429/3, 200 list at=3", ""},
+		{"polls early after the first", 1, "2x200 list, 200 list at=9", "200 list, 429 list at=2 fault=429/3, 200 list at=3", early},
+		{"reads twice, after the first", 1, "200 list, 2x200 list at=9", "200 list, 429 list at=2 fault=429/3, 200 list at=3", ""},
 		{"polls early, as usual", 1, "200 list, 200 list at=1", "429 list fault=429/3, 200 list at=1", early},
 		{"polls late", 1, "200 list, 200 list at=3", "429 list fault=429/3, 200 list at=3", ""},
 		{"reads twice, at once", 1, "200 list for=1, 200 list at=1.09", "429 list fault=429/3, 200 list at=0.1", ""},

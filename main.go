@@ -378,7 +378,7 @@ func (p process) check(ctx context.Context, opts options) (count int, err error)
 		return 0, err
 	}
 	for _, name := range misplacedFlags(opts.command) {
-		fmt.Fprintf(p.stderr, "petstore: -%s comes before -check's command; here, the client gets it\n", name)
+		fmt.Fprintf(p.stderr, "petstore: -%s comes before -check's command, if it is petstore's; here, the client gets it\n", name)
 	}
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as it is after nohup
@@ -439,7 +439,7 @@ func misplacedFlags(command []string) (names []string) {
 // The limits of a run.
 const (
 	maxRun      = time.Minute // of the first run; each later one may take a minute more than that
-	grace       = time.Second // in which a client may end by itself after a signal, and then after an interrupt
+	grace       = time.Second // between a signal and the interrupt of a client, and then until it is killed
 	maxRequests = 10_000      // recorded or not
 )
 
@@ -772,10 +772,10 @@ const (
 type comparison struct {
 	*clientRun
 	usual *clientRun
-	looks bool   // whether the client has failed before, with a fault in place of the operation
-	equal *group // the requests that are equal to the struck one, and this one
+	looks bool   // whether an earlier run shows that the client fails if the operation is not performed
+	equal *group // the requests that are equal to the struck one; if none is usual, those in its place
 	tries *group // the group with the repetitions, if there are any
-	alike bool   // whether these are equal but for numbers
+	alike bool   // whether these are equal to the struck request but for numbers
 }
 
 // group is requests of both runs that are alike.
@@ -809,8 +809,8 @@ func compare(run, usual *clientRun, looks bool) comparison {
 		_, butNumbers := groupBy(contentButNumbers, all)
 		tries = butNumbers[contentButNumbers(run.struck)]
 	}
-	alike := tries.surplus() > 0
-	if !alike {
+	alike := tries.surplus() > 0 && slices.Contains(tries.sent, run.struck)
+	if tries.surplus() <= 0 {
 		tries = all
 	}
 	return comparison{run, usual, looks, equal, tries, alike}
@@ -839,8 +839,8 @@ func groupBy(content func(*entry) identity, all *group) (groups []*group, byCont
 }
 
 // content is what a client sends. It has no User-Agent, as some clients count their tries in it,
-// and no period, as each run has a journal of its own. The members of the body are in order, as
-// some languages write them in another order each time.
+// and no period, as each run has a journal of its own. The members of a body that the entry has
+// whole are in order, as some languages write them in another order each time.
 func content(e *entry) identity {
 	id := e.identity()
 	id.period, id.userAgent = nil, ""
@@ -913,7 +913,8 @@ var rules = []rule{
 		return when(hasAdded && c.lacksAnswer() && !c.isMended(), "exits with 0, though an answer %s", c.struck.fate())
 	}},
 	{"Ignore members that are not known.", func(c comparison) string {
-		return when(c.exitCode != 0 && !c.isCut && c.struck.isUsable(), "fails, although the answer is right")
+		isRight := c.struck.isUsable() && c.struck.duration() < slack
+		return when(c.exitCode != 0 && !c.isCut && isRight, "fails, although the answer is right")
 	}},
 
 	// What it sends.
@@ -927,11 +928,11 @@ var rules = []rule{
 		return fmt.Sprintf("sends a %s that is refused: %d, %s", what, e.Status, e.Error)
 	}},
 
-	// What it repeats, and when. Each of the usual requests may be repeated once.
+	// What it repeats, and when.
 	{stayWithIt, func(c comparison) string {
 		return when(c.struck.Status == 400 && c.alike, "repeats the request after a 400")
 	}},
-	{stayWithIt, func(c comparison) string { // but once is right, as the key may have been read anew
+	{stayWithIt, func(c comparison) string { // but each one once is right, as the key may have been read anew
 		isOften := c.repeated() > len(c.tries.usual)
 		return when(c.struck.Status == 401 && isOften, "repeats the request %d times after a 401", c.repeated())
 	}},
@@ -952,6 +953,7 @@ var rules = []rule{
 				atOnce++
 			}
 		}
+		// Each one once is right, as its connection may have been closed.
 		isWrong := atOnce > len(c.tries.usual) && asked == 0 && c.struck.Status != 401
 		return when(isWrong, "repeats %d times after less than %d ms", atOnce, noPause.Milliseconds())
 	}},
@@ -981,18 +983,18 @@ func (c comparison) repetitions() []*entry {
 
 func (c comparison) repeated() int { return len(c.repetitions()) }
 
-// firstRepetition returns the first repetition of the struck request, or nil. A usual request that
-// comes too early is one, too: of reads, as of a client that polls, the next equal one, unless the
-// client usually sends both at once, and else the next equal one if it comes earlier than usual.
+// firstRepetition returns the first repetition of the struck request, or nil. The next equal one is
+// a repetition, too, if it comes too early: a read if the client usually pauses before it, and a
+// POST if it comes earlier than usual.
 func (c comparison) firstRepetition() *entry {
-	isNext := func(e *entry) bool { return e.Arrived > c.struck.Arrived }
-	i := slices.IndexFunc(c.equal.sent, isNext)
-	if usual := c.equal.usual; i >= 0 && len(usual) > 1 {
-		next, pause := c.equal.sent[i], usual[1].since(usual[0])
-		isRead := next.Method != "POST"
-		isAtOnce := pause < usual[0].duration()+slack
-		if isRead && !isAtOnce || !isRead && next.since(c.struck) < pause-slack {
-			return next
+	sent, usual := c.equal.sent, c.equal.usual
+	next := slices.Index(sent, c.struck) + 1
+	if next < len(sent) && next < len(usual) {
+		pause := usual[next].since(usual[next-1])
+		isRead := c.struck.Method != "POST"
+		isAtOnce := pause < usual[next-1].duration()+slack
+		if isRead && !isAtOnce || !isRead && sent[next].since(c.struck) < pause-slack {
+			return sent[next]
 		}
 	}
 	if c.repeated() > 0 {
@@ -1001,8 +1003,8 @@ func (c comparison) firstRepetition() *entry {
 	return nil
 }
 
-// lacksAnswer reports whether the client has fewer answers that it can use than usual, as that of
-// the struck request is none.
+// lacksAnswer reports whether the client has fewer usable answers than usual, as the struck
+// request got none.
 func (c comparison) lacksAnswer() bool {
 	usable := filter(c.of(c.struck.Operation), suffices)
 	return !suffices(c.struck) && len(usable) < len(c.usual.of(c.struck.Operation))
@@ -1015,7 +1017,7 @@ func suffices(e *entry) bool {
 	return e.isUsable() || hasReadEnough
 }
 
-// fate says what became of the answer to a request that got a fault, and cannot use the answer.
+// fate says what became of an answer that the client cannot use, as the request got a fault.
 func (e *entry) fate() string {
 	switch {
 	case e.hasLeft:
@@ -1031,8 +1033,8 @@ func (e *entry) fate() string {
 }
 
 // isMended reports whether the client has read later what the struck request did not give it: by
-// an equal request, or by one for another operation with which it looks. That is one that it
-// usually does not send or, if it looks in each run, any. A request that adds a pet reads nothing.
+// an equal request, or by one for another operation. Of that, it sends more than usual, or it is a
+// client that looks. A request that adds a pet reads nothing.
 func (c comparison) isMended() bool {
 	isRead := func(e *entry) bool { return e.Arrived > c.struck.Arrived && e.isUsable() && e.Pet == 0 }
 	isLook := func(e *entry) bool {
@@ -1055,7 +1057,7 @@ type verdict struct {
 	noResult    bool   // whether no request got the fault; then nothing is found
 	isAccepted  bool   // whether the findings do not count
 	findings    []finding
-	notRepeated bool // whether no request came again after a 429 or a 503
+	notRepeated bool // whether no repetition was seen after a 429 or a 503
 	hasPet      bool // whether the answer with the fault had a pet
 }
 
@@ -1157,7 +1159,7 @@ func printUntested(w io.Writer, operation string, usual *clientRun, verdicts []v
 	if names := faultsOf(verdicts, func(v verdict) bool { return v.notRepeated }); names != nil {
 		fmt.Fprintf(w, "Never repeated after: %s.\n", strings.Join(names, ", "))
 	}
-	notFound := faultsOf(verdicts, func(v verdict) bool { return v.isAccepted && len(v.findings) == 0 })
+	notFound := faultsOf(verdicts, func(v verdict) bool { return v.isAccepted && !v.noResult && len(v.findings) == 0 })
 	if notFound != nil {
 		fmt.Fprintf(w, "accepted, but not found: %s\n", strings.Join(notFound, ","))
 	}

@@ -330,7 +330,7 @@ type entry struct {
 	*outcome                // nil while the request waits; its members are then not encoded
 	Seconds   float64       `json:"seconds"` // from the arrival to the end, or so far
 
-	isPartial     bool   // whether the body has not come whole, or not yet
+	isPartial     bool   // whether the body has not been read whole, or not yet
 	rest          uint64 // a hash of the bytes of the body that are not in Body, or 0 if there are none
 	endingsBefore int64  // how many requests had ended when it arrived
 }
@@ -440,7 +440,7 @@ func lastOver(earlier []*entry, e *entry) *entry {
 // period is a part of the journal, from a reset or a clear to the next one.
 type period struct {
 	Number int64  `json:"period"`         // 1, 2, 3, …
-	Test   string `json:"test,omitempty"` // the name that the last reset has given, or empty
+	Test   string `json:"test,omitempty"` // the name of the test, or empty; a clear keeps it
 
 	since string // when it began, in UTC
 	total int64  // how many of its requests have ended; guarded by the journal
@@ -629,7 +629,7 @@ type journalMeta struct {
 
 // read returns the requests of p or, if p is nil, of all periods: those that have ended and
 // whose Ended is above after, and those that wait. The meta is that of p or, if p is nil, of
-// the current period, which is no earlier than that of any of the requests.
+// the current period: the requests are of this one or of earlier ones.
 func (j *journal) read(p *period, after int64) (part journalPart) {
 	all, meta := j.snapshot(p)
 	part.meta = meta
