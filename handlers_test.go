@@ -2093,7 +2093,7 @@ func TestStop(t *testing.T) {
 	s := startWith(t, func(s *service) { s.durations.stop = time.Hour })
 	c := s.startRequest(t, "POST /v1/pets")
 	go s.stop()
-	eventually(t, "the begin of the stop", func() bool { return s.send(t, "GET /healthz", "").wait().err != nil })
+	eventually(t, "the beginning of the stop", func() bool { return s.send(t, "GET /healthz", "").wait().err != nil })
 	c.write(newIda)
 	c.read().want(t, 201, withID(1, newIda))
 
@@ -2128,7 +2128,7 @@ func TestStopWithoutReaders(t *testing.T) {
 
 // The check of a client.
 
-// steps are what the clients that are checked do.
+// steps are what a client that is checked can do.
 var steps = map[string]func() error{
 	"add":       func() error { return retry(1) },
 	"naive":     func() error { return retry(6) },
@@ -2140,7 +2140,7 @@ var steps = map[string]func() error{
 		client.Transport = nil // which keeps its connection, for speed
 		return retry(2 * maxRequests)
 	},
-	"clumsy": func() error { // makes another mistake with each fault
+	"clumsy": func() error { // with each fault, make another mistake
 		isNewer := func(r response) bool { return strings.Contains(r.body, "addedLater") }
 		answer := sendOnce("POST", "/pets", newRex)
 		switch {
@@ -2160,13 +2160,13 @@ var steps = map[string]func() error{
 		fmt.Printf("%q %v url=%s key=%s\n", input, err, os.Getenv("PETSTORE_URL"), os.Getenv("PETSTORE_API_KEY"))
 		return nil
 	},
-	"leave": func() error { // a process that outlives it, with its output, which is much
+	"leave": func() error { // behind it a process that keeps its output, which is long, open
 		cmd := exec.Command(os.Args[0], "client", os.DevNull, "stubborn")
 		cmd.Stdout = os.Stdout
 		fmt.Print(strings.Repeat("x", 1<<20))
 		return cmd.Start()
 	},
-	"stop": func() error { // at an interrupt, of which it says a word
+	"stop": func() error { // at an interrupt, and say so
 		interrupt := make(chan os.Signal, 2)
 		signal.Notify(interrupt, os.Interrupt)
 		fmt.Fprintln(os.Stderr, os.Getpid(), "it runs")
@@ -2491,7 +2491,7 @@ func TestCheckLimits(t *testing.T) {
 	c := checkerOf(t, "stubborn")
 	c.limit, c.grace = 100*time.Millisecond, 100*time.Millisecond
 	r, err := c.run(ctx, "code=ok", nil)
-	equal(t, "the error", err, nil)
+	equal(t, "the error of a run", err, nil)
 	equal(t, "whether it was ended", r.isCut && r.took >= c.limit, true)
 	equal(t, "the exit code", r.exitCode, -1)
 	_, err = r.chooseOperation("", 0)
@@ -2500,14 +2500,13 @@ func TestCheckLimits(t *testing.T) {
 	// With a fault, a run may take longer by what it takes without one.
 	c = checkerOf(t, "endless")
 	usual, _, err := c.runUsually(ctx)
-	equal(t, "the error", err, nil)
+	equal(t, "the error of the usual runs", err, nil)
 	equal(t, "the limit with a fault", c.limit, patience+usual.took)
 
-	petstore, err := c.startPetstore("code=lost&times=1")
-	equal(t, "the error", err, nil)
+	petstore, err1 := c.startPetstore("code=lost&times=1")
 	petstore.served.Store(maxRequests - 1)
-	r, err = c.runClient(ctx, petstore, nil)
-	equal(t, "the error", err, nil)
+	r, err2 := c.runClient(ctx, petstore, nil)
+	equal(t, "the errors of the run with a fault", errors.Join(err1, err2), nil)
 	r.requests, r.struck = petstore.end()
 	var v verdict
 	v.judge(compare(r, usual, false))
