@@ -484,6 +484,7 @@ func TestRefused(t *testing.T) {
 	for _, tt := range []struct{ request, body, message string }{
 		{list + "limit=0", "", "limit is '0'; it must be an integer from 1 to 100"},
 		{list + "limit=%2B5", "", "limit is '+5';"},
+		{list + "limit=" + strings.Repeat("x", 40), "", "limit is '" + strings.Repeat("x", 40) + "';"},
 		{list + "limit=5&limit=5", "", "limit is given 2 times"},
 		{create, " ", `the body is empty; it must be a JSON object, such as {"name":"Rex","categoryId":7}`},
 		{create, " null ", "the body is null;"},
