@@ -224,6 +224,7 @@ type exchange struct {
 	world    *world // the current one when the request arrived or, under /__admin, when its body has arrived; else nil
 	route    *route
 	area     area
+	recorded bool // whether record has been called
 	w        http.ResponseWriter
 	r        *http.Request
 	entry    *entry    // in the journal; nil if the request is not to be recorded
@@ -231,7 +232,6 @@ type exchange struct {
 	fault    *fault    // noFault until another one is chosen
 	query    arguments // the parameters of the route, for its operation
 	outcome  outcome   // for the journal, so far
-	recorded bool      // whether record has been called
 }
 
 func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route) *exchange {
@@ -410,7 +410,7 @@ func (x *exchange) readBody(maxSize int64) error {
 			x.entry.Body = firstBytes(body)
 			x.entry.isPartial = err != nil
 			if rest := body[len(x.entry.Body):]; len(rest) > 0 {
-				x.entry.rest = maphash.Bytes(restSeed, rest)
+				x.entry.rest = uint32(maphash.Bytes(restSeed, rest))
 			}
 		})
 	}

@@ -331,7 +331,7 @@ type entry struct {
 	Seconds   float64       `json:"seconds"` // from the arrival to the end, or so far
 
 	isPartial     bool   // whether the body has not been read whole, or not yet
-	rest          uint64 // a hash of the bytes of the body that are not in Body, or 0 if there are none
+	rest          uint32 // of a hash of the bytes of the body that are not in Body, or 0 if there are none
 	endingsBefore int64  // how many requests had ended when it arrived
 }
 
@@ -383,7 +383,7 @@ type identity struct {
 	period                                                 *period
 	address, userAgent, origin, authorization, contentType string
 	method, url, body                                      string
-	rest                                                   uint64
+	rest                                                   uint32
 }
 
 func (e *entry) identity() identity {
