@@ -670,12 +670,13 @@ func (c *checker) runClient(ctx context.Context, petstore *petstoreOfRun, output
 	case cmd.ProcessState == nil:
 		return nil, err
 	}
+	isFlood := petstore.served.Load() > maxRequests
 	return &clientRun{
 		base:     petstore.root + "/v1",
 		exitCode: cmd.ProcessState.ExitCode(),
 		took:     time.Since(started),
-		isCut:    running.Err() != nil,
-		isFlood:  petstore.served.Load() > maxRequests,
+		isCut:    isFlood || running.Err() != nil, // as a flood cuts the run a moment later
+		isFlood:  isFlood,
 	}, nil
 }
 
