@@ -736,7 +736,7 @@ func TestFaultCodes(t *testing.T) {
 	equal(t, "the page of a gateway", html.body, gatewayPage)
 	html.wantHeader(t, "Content-Type", "text/html")
 	contains(t, "the error in the journal", s.journal(t, 2)[1].Error, "the body is [];")
-	lost := s.send(t, "GET /v1/pets", "", "Prefer: code=lost").wait() // over 100 bytes
+	lost := start(t, manyPets(9)...).send(t, "GET /v1/pets", "", "Prefer: code=lost").wait() // over 100 bytes
 	equal(t, "whether the connection is closed", errors.Is(lost.err, io.EOF), true)
 	head := s.send(t, "HEAD /v1/pets", "", "Prefer: code=truncate").wait()
 	equal(t, "the status of HEAD", head.status, 0)
