@@ -15,8 +15,7 @@ export function describe(openAPI) {
 
 // What is known of a request.
 
-// isWaiting reports whether a request has not ended yet. On this page, ended is 0 for a
-// request whose end was not seen.
+// isWaiting reports whether a request has not ended yet.
 export function isWaiting({ ended }) {
   return ended === undefined;
 }
@@ -33,18 +32,9 @@ export function extentOf(text = "", headers = {}) {
   return size === 0 ? "without its body" : `the first ${Math.min(size, maxText)}${whole} bytes`;
 }
 
-// sentOf returns what of the body of an answer was sent.
-export function sentOf({ answer, answerHeaders, ...request }) {
-  if (mishapOf(request) !== "half sent") {
-    return answer;
-  }
-  const half = new TextEncoder().encode(answer).slice(0, answerHeaders["Content-Length"] / 2);
-  return new TextDecoder().decode(half, { stream: true }); // without a half of a character
-}
-
-// endOf returns when a request ended, in milliseconds, or Infinity if it waits.
-export function endOf(request) {
-  return isWaiting(request) ? Infinity : Date.parse(request.time) + request.seconds * 1000;
+// endOf returns when a request ended, in milliseconds.
+function endOf({ time, seconds }) {
+  return Date.parse(time) + seconds * 1000;
 }
 
 function hasLeft({ error = "" }) {
@@ -65,8 +55,8 @@ export function hasFailed(request) {
 
 // outcomeOf says what has become of a request, in a word or two.
 export function outcomeOf(request) {
-  if (request.status === undefined) {
-    return isWaiting(request) ? "waiting" : "was waiting";
+  if (isWaiting(request)) {
+    return "waiting";
   }
   const what = hasLeft(request) ? "client left" : mishapOf(request);
   return [request.status, what].filter(Boolean).join(", ") || "no answer";
@@ -75,7 +65,7 @@ export function outcomeOf(request) {
 // colourOf returns the class of an outcome: bad is what a fault did, and warn what a
 // client did.
 export function colourOf(request) {
-  if (request.status === undefined) {
+  if (isWaiting(request)) {
     return "waits";
   }
   if (!hasFailed(request)) {
@@ -89,34 +79,52 @@ export function colourOf(request) {
 // an error that no fault asked for.
 export function errorOf(request) {
   const { status, error, fault } = request;
-  return status >= 400 && fault?.code !== String(status) && !hasLeft(request) ? error : undefined;
+  const isAsked = fault?.code && isStatus(fault.code);
+  return status >= 400 && !isAsked && !hasLeft(request) ? error : undefined;
 }
 
 // explain says what a fault did to a request. It returns nothing for a HEAD, as its
 // answer has no body to be cut.
 export function explain(request) {
-  const { method, fault, error, ended } = request;
-  if (ended === 0) {
-    return "It waited when it was last in the journal. What became of it is not known.";
-  }
+  const { method, fault, error } = request;
   if (hasLeft(request)) {
     return `${capitalized(error)}.`;
   }
   return method !== "HEAD" && isFailure(fault) && meaningOf(fault);
 }
 
-// faultTextOf returns the fault of a request, as the request itself or the standing
-// fault has asked for it, and whether a wait was ended before its time.
+// faultTextOf returns what a request has of a fault, as the request itself or the
+// standing fault has asked for it, and whether a wait was ended before its time. A code
+// that the standing fault gave is left out if the status says it.
 export function faultTextOf(request) {
-  const { fault, seconds, ended } = request;
+  const { fault, status, seconds, ended } = request;
   if (!isFailure(fault)) {
     return "";
   }
-  const query = queryOf(fault).replaceAll("&", ", ");
-  const text = isPreferred(request) ? `Prefer: ${query}` : query.replace(/^code=(?=[a-z])/, "");
+  const { code, ...others } = fault;
+  const query = queryOf(code === String(status) && !isPreferred(request) ? others : fault).replaceAll("&", ", ");
+  const text = isPreferred(request) ? `Prefer: ${query}` : query.replace(/^code=/, "");
   const wait = waitsOf(fault).reduce((sum, { name }) => sum + Number(fault[name]), 0);
   const isReleased = ended > 0 && !hasLeft(request) && seconds * 1000 + rounding < wait * 1000;
   return isReleased ? `${text}, released` : text;
+}
+
+// curlOf returns a line for sh that sends a request again to this origin, or nothing if
+// what was sent is not known, or cannot be pasted. It has *** in place of the key.
+export function curlOf({ method, url, headers, body }, origin) {
+  if (extentOf(body, headers) || reveal(body) !== body) {
+    return "";
+  }
+  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const isOwn = (name) => /^(Accept-Encoding|Connection|Content-Length|Host|Transfer-Encoding|User-Agent)$/.test(name);
+  const fields = Object.entries(headers).filter(([name]) => !isOwn(name));
+  return [
+    "curl -g",
+    method === "HEAD" ? "-I" : `-X ${method}`,
+    quoted(origin + url),
+    ...fields.map((field) => `-H ${quoted(field.join(": "))}`),
+    body && `--data-raw ${quoted(body)}`,
+  ].filter(Boolean).join(" ");
 }
 
 // timeOf returns a time of day, in the time zone of the browser, to the millisecond.
@@ -126,9 +134,6 @@ export function timeOf(time) {
 
 // durationOf returns the time that a request took, or has waited so far.
 export function durationOf({ seconds, ended }) {
-  if (ended === 0) {
-    return "";
-  }
   if (ended === undefined) {
     return `${seconds.toFixed(1)} s`;
   }
@@ -185,6 +190,11 @@ function entryOf(code) {
   return oneOf.find((one) => one.enum?.includes(code) ?? new RegExp(one.pattern).test(code));
 }
 
+// isStatus reports whether a single code is that of an error, and not a word.
+function isStatus(code) {
+  return !entryOf(code).enum;
+}
+
 // meaningOf says what a fault with a single code does.
 export function meaningOf(fault) {
   const waits = waitsOf(fault).map((wait) => wait.description.replace("this number of seconds", `${fault[wait.name]} s`));
@@ -197,8 +207,8 @@ export function meaningOf(fault) {
 export function labelOf(fault = {}) {
   const waits = waitsOf(fault).map(({ name, schema }) => `${schema.title} ${fault[name]} s`);
   const { code = "ok" } = fault;
-  const label = entryOf(code).enum ? entryOf(code).title : code;
-  return [...waits, code !== "ok" && label].filter(Boolean).join(", ") || "as usual";
+  const label = isStatus(code) ? code : entryOf(code).title;
+  return [...waits, code !== "ok" && label].filter(Boolean).join(" + ") || "as usual";
 }
 
 // queryOf returns the query that sets a fault.
@@ -223,9 +233,9 @@ export function restOf(fault) {
   const isSkipping = matched < skip;
   const codes = code.split(",").slice(isSkipping ? 0 : applied + 1);
   const all = codes.map((one) => ({ ...fault, code: one }));
-  const labels = all.map((one) => (isFailure(one) ? labelOf(one) : "no fault")).join(", ");
+  const labels = all.map(labelOf).join(", then ");
   if (!isSkipping || code.includes(",")) {
-    return labels && `Then ${labels}.`;
+    return labels && `Then ${labels}, then as usual.`;
   }
   return `Then ${labels}, ${times ? counted(times, "time") : "each time"}.`;
 }
@@ -240,11 +250,13 @@ export function capitalized(text) {
   return text[0].toUpperCase() + text.slice(1);
 }
 
-// reveal shows what nobody sees, or what turns a text around, as numbers, but for
-// emoji.
+// reveal shows what nobody sees, or what turns a text around, as numbers, but for what
+// emoji and scripts are made of: joiners, variation selectors, and the tags of flags.
 export function reveal(text) {
-  const unseen = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--[\n\u200D\uFE0F]]/gv;
-  return text.replace(unseen, (char) => `⟨U+${char.codePointAt(0).toString(16).padStart(4, "0")}⟩`);
+  const seen = /[\n\u200C\u200D\uFE00-\uFE0F\u{E0020}-\u{E007F}]/u;
+  const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+  const numberOf = (char) => `⟨U+${char.codePointAt(0).toString(16).padStart(4, "0")}⟩`;
+  return text.replace(unseen, (char) => (seen.test(char) ? char : numberOf(char)));
 }
 
 // excerpt returns the beginning of a text, without half a character.

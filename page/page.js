@@ -2,21 +2,20 @@
 // is a client itself. Clients can send any text, so text is never set as HTML.
 
 import {
-  capitalized, colourOf, counted, describe, durationOf, endOf, errorOf, excerpt, explain, extentOf, faultTextOf,
+  capitalized, colourOf, counted, curlOf, describe, durationOf, errorOf, excerpt, explain, extentOf, faultTextOf,
   hasFailed, isFailure, isPreferred, isWaiting, labelOf, meaningOf, mishapOf, neglectedOf, outcomeOf, pauseOf, queryOf,
-  rangeOf, restOf, reveal, sentOf, timeOf,
+  rangeOf, restOf, reveal, timeOf,
 } from "./facts.js";
 
 const interval = 250; // milliseconds between two readings
 const timeLimit = 5000; // milliseconds for a request of the page for itself
 const longLimit = 60_000; // the same, if the answer may be large
 const quietTime = 3000; // milliseconds before something else is read aloud
-const noticeTime = 10_000; // milliseconds for which a notice stays
 const pointTime = 1000; // milliseconds for which the list stays for a pointer
 const pace = 2500; // milliseconds between the steps of the story
 const maxPets = 100; // as on a page of listPets
 const maxRequests = 1000; // rows of what has ended, as many as the journal has
-const maxHeard = 3; // requests that are read aloud one by one
+const maxHeard = 3; // texts that are read aloud at once
 
 // The faults that have a button, beside those of the words in openapi.json.
 const presets = ["delay=3", "delay=30", "code=503", "code=429"];
@@ -48,15 +47,15 @@ try {
 // not percent-encoded is taken as it is.
 const [, key] = location.hash.split(/^#key=/);
 if (key) {
-  storage.apiKey = key;
+  storage.petstoreKey = key;
   try {
-    storage.apiKey = decodeURIComponent(key);
+    storage.petstoreKey = decodeURIComponent(key);
   } catch {}
   history.replaceState(null, "", location.pathname);
 }
 
 function askForKey(reason = "") {
-  delete storage.apiKey;
+  delete storage.petstoreKey;
   setText(page.title, "Petstore");
   showDesk();
   page.keyError.textContent = reason;
@@ -67,7 +66,7 @@ function askForKey(reason = "") {
 
 // showDesk shows the desk or, without a key, the question for it.
 function showDesk() {
-  const isOpen = Boolean(storage.apiKey);
+  const isOpen = Boolean(storage.petstoreKey);
   for (const one of [page.desk, page.how, page.resetAll]) {
     one.hidden = !isOpen;
   }
@@ -78,12 +77,12 @@ function showDesk() {
 // applies no fault to them.
 
 // call returns the JSON of an answer. The error that stands for a refusal has its
-// message and its status. If petstore does not answer, isSilence is true, although
-// something else, such as a proxy, may have. Large integers are read as text, as
-// numbers are exact to 2^53 only. Within a string, there is a backslash before each
-// quote. Two tabs would wait for each other's answers, if these could be stored.
+// message and its status. If something else answers, such as a proxy, or nothing does,
+// the status is 0. Large integers are read as text, as numbers are exact to 2^53 only:
+// within a string, there is a backslash before each quote. Two tabs would wait for each
+// other's answers, if these could be stored.
 async function call(method, path, limit = timeLimit) {
-  const headers = { Authorization: `Bearer ${storage.apiKey}` };
+  const headers = { Authorization: `Bearer ${storage.petstoreKey}` };
   const options = { method, headers, cache: "no-store", signal: AbortSignal.timeout(limit) };
   const [{ ok, status }, text] = await fetch(path, options)
     .then(async (response) => [response, await response.text()])
@@ -99,12 +98,10 @@ async function call(method, path, limit = timeLimit) {
     throw Object.assign(new Error(`${capitalized(answer.message)}.`), { status });
   }
   const instead = status ? `: what answers, with the status ${status}, is not petstore` : "";
-  throw Object.assign(new Error(`Petstore does not answer${instead}.`), { isSilence: true });
+  throw Object.assign(new Error(`Petstore does not answer${instead}.`), { status: 0 });
 }
 
-// Numbers begin anew only when petstore is started again. Rows that were cleared are
-// known, but not in the list.
-let rows = new Map(); // since petstore was started, by the number of their request
+const rows = new Map(); // by the number of their request, also those that were cleared
 let meta = { ended: 0, period: 0, total: 0 }; // of the last journal
 let endedBefore = 0; // the ended of the one before that
 
@@ -114,12 +111,10 @@ let timer = 0; // of the next reading
 // read reads what is new, after a reading under way, and again after a while.
 function read() {
   reading = reading
-    .then(() => storage.apiKey && readNews())
+    .then(() => storage.petstoreKey && readNews())
     .catch(showTrouble)
-    .catch(console.error)
     .then(() => {
       follow();
-      keepFocus();
       readAloud();
       clearTimeout(timer);
       timer = setTimeout(read, interval);
@@ -142,36 +137,37 @@ async function readNews() {
   const all = [...journal.requests, ...journal.waiting].sort((a, b) => a.arrived - b.arrived);
   const isOther = ({ arrived, time }) => rows.has(arrived) && rows.get(arrived).request.time !== time;
   if (journal.meta.ended < meta.ended || all.some(isOther)) {
-    beginAnew();
+    location.reload(); // petstore was started again
     return;
   }
-  const putBack = settle();
-  takeRequests(all);
-  let isFirst = false;
+  const isFirst = !pets;
   const isNewPeriod = journal.meta.period > meta.period;
   if (isNewPeriod) {
-    isFirst = !pets;
-    emptyPets();
-    if (meta.period > 0) {
-      story = [];
-      news.set("period", "Reset or cleared");
-    }
+    pets = { count: 0, lastID: 0, isStale: true };
+    page.petRows.replaceChildren();
+    unsaid.push("Reset or cleared");
   }
-  // A request that waits may have added its pet already.
-  pets.isStale ||= [...undrawn, ...waitingRows()].some(({ request }) => request.pet || !request.ended);
+  if (isNewPeriod && !isFirst) {
+    story = [];
+  }
   endedBefore = meta.ended;
   meta = journal.meta;
-  if (isNewPeriod || undrawn.size > 0) {
-    groupOf(meta.period);
-    removeRows();
-    drawRows();
-    putBack();
-    if (isFirst) {
-      news.clear(); // what was there before is not new
-    }
+  const changed = takeRequests(all);
+  // A request that waits may have added its pet already.
+  pets.isStale ||= [...changed, ...waitingRows()].some(({ request }) => request.pet || isWaiting(request));
+  if (isNewPeriod || changed.length > 0) {
+    keepPlace(() => {
+      removeRows(all);
+      groupOf(meta);
+      changed.forEach(drawRow);
+      filter();
+    });
   }
   for (const row of waitingRows()) {
     setText(row.firstChild.lastChild, durationOf(row.request));
+  }
+  if (isFirst) {
+    unsaid = []; // what was there before is not new
   }
   drawSign(fault);
   while (pets.isStale) {
@@ -179,20 +175,27 @@ async function readNews() {
   }
 }
 
-// beginAnew notes that petstore was started again.
-function beginAnew() {
-  waitingRows().forEach(lose);
-  rows = new Map();
-  meta = { ended: 0, period: 0, total: 0 };
-  endedBefore = 0;
-  story = [];
-  news.set("period", "Petstore was started again");
+// removeRows removes those that wait and are not in the journal any more, and those of
+// requests that have ended, in the order of their ends, so that the last thousand stay.
+// One that is open stays, too.
+function removeRows(all) {
+  const known = new Set(all.map(({ arrived }) => arrived));
+  const lost = waitingRows().filter(({ request }) => !known.has(request.arrived));
+  const ended = [...rows.values()].filter(({ request }) => !isWaiting(request));
+  ended.sort((a, b) => a.request.ended - b.request.ended);
+  const old = ended.slice(0, -maxRequests).filter(({ open }) => !open);
+  for (const row of [...lost, ...old]) {
+    rows.delete(row.request.arrived);
+    row.remove();
+  }
 }
 
-// takeRequests notes what a journal says. That a request goes on waiting is not new.
-// When the journal drops an earlier request, it drops repeats, too. This page keeps it.
+// takeRequests notes what a journal says, and returns the rows of which something has
+// changed. That a request goes on waiting is not new. When the journal drops an earlier
+// request, it drops repeats, too. This page keeps it.
 function takeRequests(all) {
   const kindOf = ({ ended, body, fault, repeats } = {}) => JSON.stringify([ended, body, fault, repeats]);
+  const changed = [];
   for (const request of all) {
     const row = rows.get(request.arrived) ?? addRow(request);
     const old = row.request;
@@ -200,40 +203,22 @@ function takeRequests(all) {
     row.request = request;
     row.pet = request.pet ?? rows.get(request.repeats)?.pet;
     if (kindOf(request) !== kindOf(old)) {
-      undrawn.add(row);
+      changed.push(row);
     }
     if (!old && !isOfPage(request.headers)) {
       story = [];
     }
   }
-  const known = new Set(all.map(({ arrived }) => arrived));
-  waitingRows().filter(({ request }) => !known.has(request.arrived)).forEach(lose);
-}
-
-// lose notes that nobody knows what has become of a request: petstore was stopped, or
-// more requests have ended than the journal keeps.
-function lose(row) {
-  row.request = { ...row.request, ended: 0 };
-  undrawn.add(row);
+  return changed;
 }
 
 function waitingRows() {
   return [...rows.values()].filter(({ request }) => isWaiting(request));
 }
 
-// countHeld counts the requests that a standing fault holds.
-function countHeld() {
-  return waitingRows().filter(({ request }) => request.fault && !isPreferred(request)).length;
-}
-
 // The pets. Until a reset, none is changed or removed.
 
 let pets; // that have been read: their count and last id, and whether there may be more
-
-function emptyPets() {
-  pets = { count: 0, lastID: 0, isStale: true };
-  page.petRows.replaceChildren();
-}
 
 // readPets reads and draws the next page of pets, the last of which stay.
 async function readPets() {
@@ -250,11 +235,10 @@ async function readPets() {
   setText(page.petCount, pets.count > maxPets ? `the last ${maxPets} of ${pets.count}` : String(pets.count || "None"));
 }
 
-// The list follows its end, unless somebody reads, or aims at a row. What is in sight
-// then stays where it is.
+// The list follows its end, unless somebody reads, or aims at a row.
 
-let follows = true; // whether it scrolls to its end when a row is added
-let scrolledTo = 0; // where the script has scrolled to, of which the event may come late
+let follows = true; // whether it goes to its end when a row is added
+let scrolledTo = 0; // where the script has scrolled to
 let pointedAt = 0; // when the pointer last moved or pressed in it
 
 function isAtEnd() {
@@ -267,31 +251,38 @@ function isAimed() {
   return Date.now() - pointedAt < pointTime || page.rows.matches(":active");
 }
 
-// isStill reports whether the list must not move.
-function isStill() {
-  return !follows || isAimed();
+// isRead reports whether somebody reads a row, or uses the keyboard there.
+function isRead(row) {
+  return row.matches("[open], :has(:focus-visible)");
 }
 
-// settle decides whether the list follows: it does not while a row in sight is open or
-// has the focus. It returns a function to be called when the list was drawn, which puts
-// back the row that somebody aims at, reads or sees first.
-function settle() {
+function rowsInSight() {
   const list = page.list.getBoundingClientRect();
-  const isInSight = (row) => {
+  return rowsIn(page.rows).filter((row) => {
     const { top, bottom } = row.getBoundingClientRect();
     return bottom > list.top && top < list.bottom;
-  };
-  const find = (selector) => [...page.rows.querySelectorAll(`details${selector}`)].find(isInSight);
-  const inUse = find(":has(:focus-visible)") ?? find("[open]");
-  const aimed = isAimed() ? find(":active") ?? find(":hover") : undefined;
-  follows = (follows || isAtEnd()) && !inUse;
-  const row = aimed ?? inUse ?? find("");
+  });
+}
+
+// noticeScroll notes whether somebody has scrolled. The event of that may come late.
+function noticeScroll() {
+  if (page.list.scrollTop !== scrolledTo) {
+    follows = isAtEnd();
+  }
+}
+
+// keepPlace calls change, which may change all that is above a row, and puts back the row
+// in sight that somebody aims at, reads or, if there is none, sees first.
+function keepPlace(change) {
+  noticeScroll();
+  const seen = rowsInSight();
+  const aimed = isAimed() && seen.find((row) => row.matches(":hover, :active"));
+  const row = aimed || seen.find(isRead) || seen[0];
   const top = row?.getBoundingClientRect().top;
-  return () => {
-    if (isStill() && row?.checkVisibility()) {
-      scrollList(page.list.scrollTop + row.getBoundingClientRect().top - top);
-    }
-  };
+  change();
+  if (row?.checkVisibility()) {
+    scrollList(page.list.scrollTop + row.getBoundingClientRect().top - top);
+  }
 }
 
 function scrollList(top) {
@@ -299,48 +290,34 @@ function scrollList(top) {
   scrolledTo = page.list.scrollTop;
 }
 
-// follow shows the end of the list, if it follows. It says how many rows have come
-// since the end was in sight.
+// follow shows the end of the list, if it follows. It does not while somebody reads.
 function follow() {
-  if (!isStill()) {
+  noticeScroll();
+  follows = (follows || isAtEnd()) && !rowsInSight().some(isRead);
+  if (follows && !isAimed()) {
     scrollList(page.list.scrollHeight);
   }
-  const all = rowsIn(page.rows);
-  if (isAtEnd()) {
-    all.forEach((row) => (row.isSeen = true));
-  }
-  const below = all.filter((row) => !row.isSeen && !row.hidden).length;
-  setText(page.below, `${below} new below`);
-  page.below.hidden = below === 0 || (page.below.hidden && isAimed()); // or it might come below a finger
+  page.below.hidden = isAtEnd() || (page.below.hidden && isAimed()); // or it might come below a finger
 }
 
-page.list.addEventListener("scroll", () => {
-  if (page.list.scrollTop !== scrolledTo) {
-    follows = isAtEnd();
-  }
-});
 for (const type of ["pointermove", "pointerdown"]) {
   page.list.addEventListener(type, () => (pointedAt = Date.now()));
 }
 page.below.addEventListener("click", () => {
   follows = true;
   pointedAt = 0;
-  follow();
+  scrollList(page.list.scrollHeight);
   page.list.focus({ preventScroll: true }); // as the button is hidden then
 });
 
-// The rows of a period are a group. The run of a group and of its rows is the map of
-// rows that belong to one process of petstore. A row has its request, and the last pet
-// that this and those that it repeats have added. Once it is drawn, it has the text to
-// be filtered, and whether it shows a problem, or a pet that is there twice.
+// The rows of a period are a group. A row has its request, and the last pet that this
+// and those that it repeats have added. Once it is drawn, it has the text to be filtered,
+// and whether it shows a problem.
 
-const undrawn = new Set(); // rows of which something is to be drawn
-
-// groupOf returns the group of a period of this run.
-function groupOf(period) {
-  const isIt = (group) => group.run === rows && group.period === period;
-  return [...page.rows.children].findLast(isIt) ??
-    page.rows.appendChild(make("section", { run: rows, period }, make("h3", { className: "quiet" })));
+// groupOf returns the group of a period, which may have the name of a test.
+function groupOf({ period, test = "" }) {
+  return [...page.rows.children].findLast((group) => group.period === period) ??
+    page.rows.appendChild(make("section", { period, test, className: test && "named" }, make("h3", { className: "quiet cut" })));
 }
 
 // rowsIn returns the rows in an element of the list, in their order.
@@ -348,53 +325,27 @@ function rowsIn(element) {
   return [...element.querySelectorAll("details")];
 }
 
-function addRow({ arrived, period }) {
-  const row = make("details", { run: rows }, make("summary", { className: "columns" }));
+function addRow(request) {
+  const row = make("details", {}, make("summary", { className: "columns" }));
   row.addEventListener("toggle", () => {
     if (row.open) {
       showDetail(row);
       row.scrollIntoView({ block: "nearest" }); // if there is no room below it
     }
   });
-  groupOf(period).append(row);
-  rows.set(arrived, row);
+  groupOf(request).append(row);
+  rows.set(request.arrived, row);
   return row;
-}
-
-// removeRows removes rows of requests that have ended, in the order of their ends, so
-// that the last thousand stay. If the list must not move, what is above its lower edge
-// stays, too.
-function removeRows() {
-  const ended = [...new Set([...rowsIn(page.rows), ...rows.values()])].filter(({ request }) => !isWaiting(request));
-  ended.sort((a, b) => endOf(a.request) - endOf(b.request));
-  const edge = isStill() ? page.list.getBoundingClientRect().bottom : -Infinity;
-  const isFree = (row) => !row.matches("[open], :focus-within") && row.getBoundingClientRect().top >= edge;
-  for (const row of ended.slice(0, -maxRequests).filter(isFree)) {
-    row.run.delete(row.request.arrived);
-    row.remove();
-  }
-}
-
-// drawRows draws what is new, but for a row that is pressed, whose click would be
-// lost.
-function drawRows() {
-  for (const row of undrawn) {
-    if (!row.matches(":active")) {
-      drawRow(row);
-      undrawn.delete(row);
-    }
-  }
-  filter();
 }
 
 // drawRow draws what a request was, what has become of it, and what it changed.
 function drawRow(row) {
   const { request } = row;
-  const { arrived, time, method, url, headers, body, ignored, pet, repeats } = request;
+  const { arrived, time, method, url, headers, body, fault, ignored, pet, repeats } = request;
   const cell = (className, text) => make("span", { className }, excerpt(text));
   const note = (className, text) => text && cell(className, text);
   const error = errorOf(request);
-  const earlier = row.run.get(repeats); // or nothing, if it is not kept any more
+  const earlier = rows.get(repeats); // or nothing, if it is not kept any more
   const samePet = pet && earlier?.pet;
   const verdict = pet && `adds pet ${pet}${samePet ? `, the same as pet ${samePet}` : ""}`;
   const neglected = earlier && neglectedOf(request, earlier.request);
@@ -412,28 +363,27 @@ function drawRow(row) {
       note(neglected ? "warn" : "quiet", repetition),
       note("warn", error),
       note("warn", ignored && `ignored: ${ignored.join(", ")}`),
-      note("body quiet cut", !repetition && !error && body)),
+      note("quiet", !repetition && !error && body)),
     cell("client cut quiet", isOfPage(headers) ? "petstore's page" : (headers.Origin ?? headers["User-Agent"] ?? "")),
   ];
+  row.firstChild.title = new Date(time).toLocaleString();
   row.firstChild.replaceChildren(
     cell("quiet", String(arrived)),
-    make("span", { className: "quiet", title: new Date(time).toLocaleString() }, timeOf(time)),
+    cell("quiet", timeOf(time)),
     ...cells,
     cell("quiet", durationOf(request)),
   );
   const fields = [headers, request.answerHeaders ?? {}].flatMap(Object.entries).map((field) => field.join(": "));
-  const texts = [...cells.map((one) => one.textContent), request.operation, url, ...fields, body, request.answer];
+  const shown = cells.map((one) => one.textContent);
+  const texts = [...shown, request.operation, request.test, request.client, url, ...fields, body, request.answer];
   row.text = texts.join("\n").toLowerCase();
-  row.isDouble = Boolean(samePet);
-  row.hasProblem = hasFailed(request) || row.isDouble || Boolean(neglected);
-  if (isWaiting(request)) {
-    row.className = "waited";
-  }
+  const isHeld = isWaiting(request) && isFailure(fault);
+  row.hasProblem = isHeld || hasFailed(request) || Boolean(samePet || neglected);
   if (row.open) {
     showDetail(row);
   }
   if (hasFailed(request) || repetition) {
-    news.set(row, [`Request ${arrived}: ${outcomeOf(request)}`, verdict, repetition].filter(Boolean).join(", "));
+    unsaid.push([`Request ${arrived}: ${outcomeOf(request)}`, verdict, repetition].filter(Boolean).join(", "));
   }
 }
 
@@ -447,14 +397,17 @@ function isOfPage({ Origin: origin }) {
 function showDetail(row) {
   const { request } = row;
   const { method, url, headers, body, status, answerHeaders, client, repeats } = request;
-  const answer = method !== "HEAD" && sentOf(request);
+  const answer = method !== "HEAD" && request.answer;
   const fate = status === 0 ? "not sent" : mishapOf(request);
   const answerTitle = ["Answer", fate, method !== "HEAD" && extentOf(answer, answerHeaders)];
   const link = make("button", { type: "button" }, `Show request ${repeats}`);
-  link.addEventListener("click", () => showEarlier(row));
+  link.addEventListener("click", () => showRow(rows.get(repeats)));
+  const line = curlOf(request, location.origin);
+  const curl = make("button", { type: "button" }, "Copy as curl");
+  curl.addEventListener("click", () => copy(curl, line));
   const parts = [
     make("p", {}, explain(request), " ", make("span", { className: "quiet" }, `From ${client}.`)),
-    make("p", {}, repeats && link),
+    make("p", { className: "bar" }, line && curl, rows.get(repeats)?.isConnected && link),
     makePart(["Sent", extentOf(body, headers)], `${method} ${url}`, headers, body),
     (answer || status > 0) && makePart(answerTitle, status || "", answerHeaders, answer),
   ];
@@ -469,18 +422,13 @@ function showDetail(row) {
   });
 }
 
-// showEarlier shows the request that the one of a row repeats.
-function showEarlier({ run, request: { repeats } }) {
-  const earlier = run.get(repeats);
-  if (!earlier?.isConnected) {
-    tell(`Request ${repeats} is not in this list any more.`);
-    return;
-  }
-  page.filter.value = ""; // so that it is in sight
+// showRow opens a row, and ends the filter, so that it is in sight.
+function showRow(row) {
+  page.filter.value = "";
   page.failed.ariaPressed = "false";
   filter();
-  earlier.open = true;
-  earlier.firstChild.focus();
+  row.open = true;
+  row.firstChild.focus();
 }
 
 // makePart returns a message: its first line and its body, and its headers, which may
@@ -497,20 +445,10 @@ function makePart(title, line, headers = {}, body) {
 // clear takes rows out of the list, of this page only.
 function clear(isCleared) {
   rowsIn(page.rows).filter(isCleared).forEach((row) => row.remove());
-  drawRows();
+  filter();
 }
 
 page.clear.addEventListener("click", () => clear(({ request }) => !isWaiting(request)));
-
-// The arrows lead from row to row, as Tab does.
-page.rows.addEventListener("keydown", (event) => {
-  const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-  if (step && event.target.matches("summary")) {
-    const shown = rowsIn(page.rows).filter((row) => !row.hidden);
-    shown[shown.indexOf(event.target.parentElement) + step]?.firstChild.focus();
-    event.preventDefault(); // or the list would scroll
-  }
-});
 
 // The filter.
 
@@ -519,57 +457,41 @@ page.rows.addEventListener("keydown", (event) => {
 function filter() {
   const words = page.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   const isAny = page.failed.ariaPressed === "false";
-  const isAll = isAny && words.length === 0;
   const all = rowsIn(page.rows);
-  all.forEach((row, i) => {
-    row.hidden = !((isAny || row.hasProblem) && words.every((word) => row.text?.includes(word)));
-    noteGap(all[i - 1], row);
-  });
+  for (const row of all) {
+    row.hidden = !((isAny || row.hasProblem) && words.every((word) => row.text.includes(word)));
+  }
   for (const group of [...page.rows.children]) {
-    drawGroup(group);
-    group.hidden = !isAll && rowsIn(group).every((row) => row.hidden);
+    drawGroup(group, isAny && words.length === 0);
   }
   const shown = all.filter((row) => !row.hidden).length;
   const waiting = all.filter(({ request }) => isWaiting(request)).length;
+  const problems = all.filter(({ hasProblem }) => hasProblem).length;
   const found = shown < all.length ? `${shown} of ` : "";
-  const which = all.length - waiting < maxRequests ? "" : "the last "; // as older ones are gone
   const rest = waiting > 0 ? `, ${waiting.toLocaleString("en")} waiting` : "";
-  const counts = found + which + counted(all.length, "request") + rest;
-  setText(page.count, all.length > 0 ? counts : "Requests");
-  page.noneFound.hidden = all.length === 0 || shown > 0;
+  setText(page.count, all.length > 0 ? found + counted(all.length, "request") + rest : "Requests");
+  setText(page.failed, problems > 0 ? `Problems only (${problems})` : "Problems only");
   page.start.hidden = all.length > 0 || meta.total > 0; // until there is a request
-  follow();
+  page.noneFound.hidden = shown > 0 || !page.start.hidden;
 }
 
-// noteGap says how many requests are missing between two rows: they were removed, or
-// ended while the browser let this page sleep, and the journal has dropped them.
-function noteGap(above, { run, request, dataset }) {
-  const missing = above?.run === run && !run.has(request.arrived - 1) ? request.arrived - above.request.arrived - 1 : 0;
-  dataset.gap = missing > 0 ? `${counted(missing, "request")} not kept` : "";
-}
-
-// drawGroup says what came between a group and the one above it, and what is in it. Only
-// the last group stays if it is empty.
-function drawGroup(group) {
-  const { run, period, previousElementSibling: above, firstElementChild: heading } = group;
+// drawGroup says what is in a group. Only the last one stays if it is empty.
+function drawGroup(group, isAll) {
   const all = rowsIn(group);
   if (all.length === 0 && group.nextElementSibling) {
     group.remove();
   }
-  const event = (above?.run ?? run) === run ? "Reset or cleared" : "Petstore was started again";
   const problems = all.filter(({ hasProblem }) => hasProblem).length;
-  const rest = problems > 0 ? `, ${counted(problems, "problem")}` : "";
-  const text = `period ${period} · ${counted(all.length, "request")}${rest}`;
-  setText(heading, above ? `${event}: ${text}` : capitalized(text));
+  const counts = counted(all.length, "request") + (problems > 0 ? `, ${counted(problems, "problem")}` : "");
+  setText(group.firstChild, [`Period ${group.period}`, excerpt(group.test), counts].filter(Boolean).join(" · "));
+  group.hidden = !isAll && all.every((row) => row.hidden);
 }
 
-// changeFilter keeps what is read in sight when the filter is gone.
+// changeFilter keeps what was found in sight when the filter is gone.
 function changeFilter() {
-  filter();
-  news.set("found", page.count.textContent);
-  if (!page.filter.value) {
-    page.rows.querySelector("[open]:not([hidden])")?.scrollIntoView({ block: "nearest" });
-  }
+  keepPlace(filter);
+  follows = isAtEnd();
+  unsaid.push(page.count.textContent);
 }
 
 page.filter.addEventListener("input", changeFilter);
@@ -584,136 +506,85 @@ page.failed.addEventListener("click", () => {
 function drawSign(fault) {
   const { next, applied, matched, skip = 0 } = fault; // or nothing, if no fault is set
   const isToCome = Boolean(next) || matched < skip;
-  const held = countHeld();
-  const heldText = held > 0 && `${counted(held, "request")} held.`;
+  const held = waitingRows().filter(({ request }) => request.fault && !isPreferred(request)).length;
   const [told, more] = story;
-  const before = [isToCome && told, heldText].filter(Boolean).join(" ");
-  let headline = `${held > 0 ? "New requests" : "Requests"} are answered as usual.`;
-  let sentence = applied > 0 ? `The fault is used up: ${counted(applied, "request")} got it.` : "";
+  let headline = told ?? `${held > 0 ? "New requests" : "Requests"} are answered as usual.`;
+  let sentence = more ?? (applied > 0 ? `The fault is used up: ${counted(applied, "request")} got it.` : "");
   if (isToCome) {
-    headline = `${rangeOf(fault)}: ${labelOf(next)}.`;
+    headline = [told, `${rangeOf(fault)}: ${labelOf(next)}.`].filter(Boolean).join(" ");
     sentence = restOf(fault) || meaningOf(next);
-  } else if (told) {
-    headline = told;
-    sentence = more;
+  }
+  if (held > 0) {
+    headline = `${counted(held, "request")} held. ${headline}`;
   }
   setText(page.end, held > 0 ? "End and release" : "End fault");
   page.end.hidden = !isToCome && held === 0;
   const query = isToCome ? queryOf(fault) : "";
   const isCalm = !isToCome && held === 0 && !told;
   const className = held > 0 || isFailure(next) ? "active" : isCalm ? "calm" : "";
-  const gist = [told, held > 0, labelOf(next), query].join();
-  showSign({ className, before, headline, sentence, query, gist });
+  showSign({ className, headline, sentence, query, gist: [told, held > 0, query].join() });
 }
 
 // showTrouble says what is wrong at the moment, or asks for the key.
 function showTrouble(problem) {
-  const { status, message, isSilence } = problem;
+  const { status, message } = problem;
   if (status === 401) {
     askForKey(message);
     return;
   }
   console.error(problem);
   page.end.hidden = true;
-  const headline = isSilence ? message : "This page cannot show what petstore answers.";
-  const sentences = ["This page goes on asking.", !isSilence && message];
-  showSign({ headline, sentence: sentences.filter(Boolean).join(" "), gist: headline });
+  const isOfPetstore = status === undefined; // it is none of call
+  const headline = isOfPetstore ? "This page cannot show what petstore answers." : message;
+  const sentence = `This page goes on asking.${isOfPetstore ? ` ${message}` : ""}`;
+  showSign({ className: "", headline, sentence, query: "", gist: headline });
 }
 
 let lastGist = ""; // of the sign
 
 // showSign also has the sign read aloud, unless its gist is the same: that a number in
 // it changes is not new.
-function showSign({ className = "", before = "", headline, sentence, query = "", gist }) {
-  const saying = `${before} ${headline}`.trim();
-  if (gist !== lastGist || news.has("sign")) {
-    news.set("sign", `${saying} ${sentence}`);
+function showSign({ className, headline, sentence, query, gist }) {
+  if (gist !== lastGist) {
+    unsaid.push(`${headline} ${sentence}`);
   }
   lastGist = gist;
   page.sign.className = className;
-  setText(page.before, before);
   setText(page.headline, headline);
   setText(page.sentence, sentence);
   setText(page.query, query);
-  setText(page.title, className === "calm" ? "Petstore" : `${saying.replace(/[.:]$/, "")} – Petstore`);
+  setText(page.title, className === "calm" ? "Petstore" : `${headline.replace(/[.:]$/, "")} – Petstore`);
 }
 
-// What is read aloud, to those who do not see it.
+// What is read aloud, to those who do not see it: not all the time, and not all of it.
 
-const news = new Map(); // texts to be read aloud, by their row or, if they are of no request, their kind
-let heardAt = 0; // when some were read last
+let unsaid = []; // texts
+let saidAt = 0; // when some were read last
 
-// readAloud has what is new read aloud, in the order in which it has come, but not all
-// the time. Of many requests it reads a few, first those that add a pet twice. What was
-// there when the page was opened is not new.
 function readAloud() {
-  if (news.size === 0 || Date.now() - heardAt < quietTime) {
+  if (unsaid.length === 0 || Date.now() - saidAt < quietTime) {
     return;
   }
-  const requests = [...news.keys()].filter((key) => key.request);
-  requests.sort((a, b) => b.isDouble - a.isDouble);
-  const unread = requests.slice(maxHeard);
-  unread.forEach((row) => news.delete(row));
-  const rest = unread.length > 0 && `and ${counted(unread.length, "other request")}`;
-  const texts = [...news.values(), rest].filter(Boolean);
+  const others = unsaid.length - maxHeard;
+  const texts = [...unsaid.slice(-maxHeard), others > 0 && `and ${others} more`].filter(Boolean);
   page.heard.replaceChildren(...texts.map((text) => make("p", {}, excerpt(text))));
-  heardAt = Date.now();
-  news.clear();
-}
-
-let fading = 0; // the timer of the notice
-
-// tell shows a text for a while, if there is one, and has it read aloud.
-function tell(text, place = page.notice) {
-  if (text) {
-    place.textContent = text;
-    place.scrollIntoView({ block: "nearest" });
-    news.set("notice", text);
-    clearTimeout(fading);
-    fading = setTimeout(() => (place.textContent = ""), noticeTime);
-  }
-}
-
-// What an action was answered goes with the next one, whatever that is for: at its
-// click, before it acts, as nothing must move while it is pressed.
-for (const type of ["click", "input"]) {
-  const forget = () => {
-    page.notice.textContent = "";
-    page.copied.textContent = "";
-    page.field.setCustomValidity("");
-  };
-  window.addEventListener(type, forget, { capture: true });
+  saidAt = Date.now();
+  unsaid = [];
 }
 
 // What a person does.
 
 // press marks a button for as long as its action takes, in which it cannot be pressed
-// again, and tells what that returns, or why it was refused.
+// again. If it fails, the sign says why.
 async function press(button, action) {
   if (button.ariaBusy === "true") {
     return;
   }
   story = [];
   button.ariaBusy = "true";
-  tell(await action().catch(({ message }) => message));
+  await action().catch(showTrouble);
   button.ariaBusy = "false";
 }
-
-let focused = document.body; // what has had the focus last
-let isFocusShown = false;
-
-// keepFocus moves the focus from what is hidden, and shows it only if it was shown.
-function keepFocus() {
-  if (!focused.checkVisibility()) {
-    const options = { preventScroll: true, focusVisible: isFocusShown };
-    [page.scope, page.more].find((one) => one.checkVisibility())?.focus(options);
-  }
-}
-
-window.addEventListener("focusin", ({ target }) => {
-  focused = target;
-  isFocusShown = target.matches(":focus-visible");
-});
 
 // act changes something, and shows what came of it.
 async function act(method, path) {
@@ -721,15 +592,20 @@ async function act(method, path) {
   await read();
 }
 
-// changeFault sets or ends the fault, which releases what the old one holds.
-async function changeFault(method, query = "") {
-  const held = countHeld();
-  await act(method, `/__admin/fault?${query}`);
-  return held > 0 && `${counted(held, "request")} released`;
+// setFault sets a fault for the requests that are chosen, unless it says for which.
+async function setFault(text) {
+  const query = new URLSearchParams(text);
+  for (const [name, value] of new URLSearchParams(page.scope.value)) {
+    const isList = query.get("code")?.includes(","); // which has one request for each code
+    if (!query.has(name) && !(name === "times" && isList)) {
+      query.set(name, value);
+    }
+  }
+  await act("PUT", `/__admin/fault?${query}`);
 }
 
 // drawChoices draws the buttons of the faults, each below the moment when it acts,
-// which is the beginning of its meaning. They are for the requests that are chosen.
+// which is the beginning of its meaning.
 function drawChoices({ components: { schemas: { FaultCode, FaultOperation } } }) {
   const words = FaultCode.oneOf.flatMap((one) => one.enum ?? []).filter((code) => code !== "ok");
   let lastMoment;
@@ -738,48 +614,39 @@ function drawChoices({ components: { schemas: { FaultCode, FaultOperation } } })
     const meaning = meaningOf(fault);
     const [moment] = meaning.split(",");
     const button = make("button", { type: "button", title: `${query}: ${meaning}` }, labelOf(fault));
-    button.addEventListener("click", async () => {
-      await press(button, () => changeFault("PUT", query + page.scope.value));
-      page.controls.hidePopover(); // what it does is below
-    });
+    button.addEventListener("click", () => press(button, () => setFault(query)));
     page.buttons.append(moment === lastMoment ? "" : make("h3", { className: "quiet" }, moment), button);
     lastMoment = moment;
   }
   for (const operation of FaultOperation.enum) {
     page.scope.append(
-      make("option", { value: `&times=1&operation=${operation}` }, `The next ${operation}`),
-      make("option", { value: `&operation=${operation}` }, `Every ${operation}`),
+      make("option", { value: `times=1&operation=${operation}` }, `The next ${operation}`),
+      make("option", { value: `operation=${operation}` }, `Every ${operation}`),
     );
   }
 }
 
-// Another fault is a code, for the requests that are chosen, or a whole query, as with
-// curl. The browser shows a refusal beside the field.
+// Another fault is a code, or a query as with curl. The browser shows a refusal beside
+// the field.
 page.another.addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = page.field.value.trim();
-  const isCode = !text.includes("=");
-  const query = new URLSearchParams(isCode ? page.scope.value : text);
-  if (isCode) {
-    query.set("code", text);
-  }
-  if (isCode && text.includes(",")) {
-    query.delete("times"); // as a list has one request for each code
-  }
   const refuse = ({ message }) => page.field.setCustomValidity(message);
-  await press(event.submitter, () => changeFault("PUT", query).catch(refuse));
-  if (page.field.reportValidity()) {
-    page.controls.hidePopover();
-  }
+  await press(event.submitter, () => setFault(text.includes("=") ? text : { code: text }).catch(refuse));
+  page.field.reportValidity();
 });
+page.field.addEventListener("input", () => page.field.setCustomValidity(""));
 
-page.end.addEventListener("click", () => press(page.end, () => changeFault("DELETE")));
+page.end.addEventListener("click", async () => {
+  await press(page.end, () => act("DELETE", "/__admin/fault"));
+  page.saying.focus({ preventScroll: true }); // as the button is hidden then
+});
 
 page.resetAll.addEventListener("click", () => {
   if (confirm("Reset the pets and the fault for all clients, and clear this list?")) {
     press(page.resetAll, async () => {
       await act("POST", "/__admin/reset");
-      clear(({ run, request }) => run !== rows || request.period < meta.period);
+      clear(({ request }) => request.period < meta.period);
     });
   }
 });
@@ -787,7 +654,7 @@ page.resetAll.addEventListener("click", () => {
 // addPet adds a pet as a client does: the request is recorded, and gets faults. What
 // has become of it, its row says, unless petstore is not there.
 async function addPet(pet, preferences = {}) {
-  const headers = { Authorization: `Bearer ${storage.apiKey}`, "Content-Type": "application/json", ...preferences };
+  const headers = { Authorization: `Bearer ${storage.petstoreKey}`, "Content-Type": "application/json", ...preferences };
   await fetch("/v1/pets", { method: "POST", headers, body: pet })
     .then((response) => response.text())
     .catch(() => {});
@@ -808,25 +675,21 @@ page.addPet.addEventListener("click", () => press(page.addPet, () => addPet(newP
 let story = []; // its first sentence on the sign, and the others, while it is told
 
 // tellStory adds a pet, loses the answer, and adds it again, as many clients do,
-// unless there was a reset or a new start in between. Its requests have a Prefer, so
-// the standing fault does not count them. What came of it, the journal says.
+// unless there was a reset in between. Its requests have a Prefer, so the standing fault
+// does not count them.
 async function tellStory() {
   const pet = newPet();
   const { period } = meta;
-  const run = rows;
   story = ["This page sent a pet, and got no answer.", "It will send it again."];
   await addPet(pet, { Prefer: "code=lost" });
   await new Promise((resolve) => setTimeout(resolve, pace));
   await read();
-  if (rows === run && meta.period === period) {
+  if (meta.period === period) {
+    story = [
+      "The pet is there twice.",
+      "It was added before the answer was lost. Now choose a fault, and press Add a pet, or Use curl.",
+    ];
     await addPet(pet, { Prefer: "code=ok" });
-    const sent = [...rows.values()].filter(({ request }) => request.period === period && request.body === pet);
-    const ids = sent.flatMap(({ request }) => request.pet ?? []);
-    story = ids.length > 1 ? [
-      `The pet is there twice: ${ids.join(" and ")}.`,
-      "Petstore had added it before the answer was lost. Now press a fault, and send a request.",
-    ] : [];
-    await read();
   }
 }
 
@@ -836,38 +699,35 @@ page.story.addEventListener("click", () => press(page.story, tellStory));
 
 page.base.textContent = `${location.origin}/v1`;
 page.curl.textContent = `curl -H 'Authorization: Bearer ***' ${location.origin}/v1/pets`;
-const json = `-H 'Content-Type: application/json' -d '${JSON.stringify({ name: "Tom", categoryId: 7 })}'`;
-page.curlPost.textContent = `${page.curl.textContent} ${json}`;
+page.copy.addEventListener("click", () => copy(page.copy, page.curl.textContent));
 
-// A line is copied with the key, which is not shown, also if a person copies it by
-// the keyboard, as where the clipboard is not for scripts.
-page.call.addEventListener("copy", (event) => {
-  const word = `Bearer ${storage.apiKey}`.replaceAll("'", "'\\''");
-  event.clipboardData.setData("text/plain", String(getSelection()).replaceAll("Bearer ***", () => word));
-  event.preventDefault();
-});
-for (const button of page.call.querySelectorAll(".copy")) {
-  button.addEventListener("click", () => {
-    getSelection().selectAllChildren(button.previousElementSibling);
-    tell(document.execCommand("copy") ? "Copied, with the key" : "Selected: copy it with the keyboard", page.copied);
-  });
+// copy copies a line with the key, which is not shown. The button says so.
+async function copy(button, line) {
+  const word = `Bearer ${storage.petstoreKey}`.replaceAll("'", "'\\''");
+  const text = line.replaceAll("Bearer ***", () => word);
+  const isCopied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  button.textContent = isCopied ? "Copied, with the key" : "This browser lets no page copy here";
+  unsaid.push(button.textContent);
 }
 
 // The start.
 
 page.keyForm.addEventListener("submit", (event) => {
   event.preventDefault();
-  storage.apiKey = page.keyField.value.replace(/[^!-~]/g, ""); // no key has a space
+  const [, given] = /^\s*(?:Bearer\s)?\s*(.*)$/is.exec(page.keyField.value);
+  const bare = given.replace(/[^!-~]/g, ""); // no key has a space
+  storage.petstoreKey = bare.replace(/^(["'])(.+)\1$/, "$2");
   showDesk();
+  page.saying.focus();
   press(event.submitter, read);
 });
 
-matchMedia("(width < 48rem), (height < 32rem)").addEventListener("change", () => page.controls.hidePopover());
+page.controls.open = matchMedia("(width >= 48rem)").matches;
 document.addEventListener("visibilitychange", read);
 window.addEventListener("hashchange", () => location.reload());
 
 page.tooOld.hidden = CSS.supports("(color: light-dark(red, red)) and (width: round(1px, 1px))"); // newest of all
-if (storage.apiKey) {
+if (storage.petstoreKey) {
   showDesk();
   read();
 } else {
