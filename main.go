@@ -796,19 +796,19 @@ func (g *group) surplus() int {
 // as a name may be made anew for each try, and then among all for the operation.
 func compare(run, usual *clientRun, looks bool) comparison {
 	all := &group{run.of(run.struck.Operation), usual.of(run.struck.Operation)}
-	groups, byContent := groupBy(content, all)
-	equal := byContent[content(run.struck)]
+	groupOf := groupBy(content, all)
+	equal := groupOf[run.struck]
 	if equal.usual == nil { // as a name is made anew for each run
 		place := min(slices.Index(all.sent, run.struck), len(all.usual)-1)
-		equal.usual = byContent[content(all.usual[place])].usual
+		equal.usual = groupOf[all.usual[place]].usual
 	}
 	tries := equal
 	if tries.surplus() <= 0 {
-		tries = slices.MaxFunc(groups, func(a, b *group) int { return cmp.Compare(a.surplus(), b.surplus()) })
+		bySurplus := func(a, b *entry) int { return cmp.Compare(groupOf[a].surplus(), groupOf[b].surplus()) }
+		tries = groupOf[slices.MaxFunc(all.sent, bySurplus)]
 	}
 	if tries.surplus() <= 0 {
-		_, butNumbers := groupBy(contentButNumbers, all)
-		tries = butNumbers[contentButNumbers(run.struck)]
+		tries = groupBy(contentButNumbers, all)[run.struck]
 	}
 	alike := tries.surplus() > 0 && slices.Contains(tries.sent, run.struck)
 	if tries.surplus() <= 0 {
@@ -817,26 +817,24 @@ func compare(run, usual *clientRun, looks bool) comparison {
 	return comparison{run, usual, looks, equal, tries, alike}
 }
 
-// groupBy returns groups of the requests with the same content, in the order of their first ones.
-func groupBy(content func(*entry) identity, all *group) (groups []*group, byContent map[identity]*group) {
-	byContent = map[identity]*group{}
-	of := func(e *entry) *group {
-		id := content(e)
-		if byContent[id] == nil {
-			byContent[id] = &group{}
-			groups = append(groups, byContent[id])
+// groupBy returns the group of each request: those with the same key are in one.
+func groupBy(key func(*entry) identity, all *group) map[*entry]*group {
+	groups := map[identity]*group{}
+	groupOf := map[*entry]*group{}
+	for _, e := range slices.Concat(all.sent, all.usual) {
+		k := key(e)
+		if groups[k] == nil {
+			groups[k] = &group{}
 		}
-		return byContent[id]
+		groupOf[e] = groups[k]
 	}
 	for _, e := range all.sent {
-		g := of(e)
-		g.sent = append(g.sent, e)
+		groupOf[e].sent = append(groupOf[e].sent, e)
 	}
 	for _, e := range all.usual {
-		g := of(e)
-		g.usual = append(g.usual, e)
+		groupOf[e].usual = append(groupOf[e].usual, e)
 	}
-	return groups, byContent
+	return groupOf
 }
 
 // content is what a client sends. It has no User-Agent, as some clients count their tries in it,
