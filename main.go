@@ -377,9 +377,7 @@ func (p process) check(ctx context.Context, opts options) (count int, err error)
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range misplacedFlags(opts.command) {
-		fmt.Fprintf(p.stderr, "petstore: -%s comes before -check's command, if it is petstore's; here, the client gets it\n", name)
-	}
+	p.warnOfFlags(opts.command)
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as it is after nohup
 		signals = append(signals, syscall.SIGHUP)
@@ -422,16 +420,15 @@ func (p process) check(ctx context.Context, opts options) (count int, err error)
 // errInterrupted says that a signal has ended a check.
 var errInterrupted = errors.New("interrupted")
 
-// misplacedFlags returns the names of the flags for -check that come after the command, and so
-// are arguments of the client.
-func misplacedFlags(command []string) (names []string) {
+// warnOfFlags warns of flags for -check that come after the command, and so are arguments of
+// the client.
+func (p process) warnOfFlags(command []string) {
 	for _, arg := range command[1:] {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		if strings.HasPrefix(arg, "-") && slices.Contains(checkFlags, name) {
-			names = append(names, name)
+			fmt.Fprintf(p.stderr, "petstore: -%s comes before -check's command, if it is petstore's; here, the client gets it\n", name)
 		}
 	}
-	return names
 }
 
 // What runs a client.
@@ -869,7 +866,7 @@ type rule struct {
 	judge  func(comparison) string // returns how the client has broken the rule, or ""
 }
 
-// The ways out that several rules have.
+// The ways out that several rules have, and the long ones.
 const (
 	lookFirst = "Repeat only the request that failed, and a POST only if it was not performed, as after a refused " +
 		"connection, a 429 or a 503. Else look first whether the pet is there, or report that it is not known."
@@ -918,13 +915,13 @@ var rules = []rule{
 
 	// What it sends.
 	{sendAnew, func(c comparison) string {
-		i := slices.IndexFunc(c.requests, isRefused)
-		if i < 0 {
-			return ""
+		for _, e := range c.requests {
+			if e.Fault == nil && slices.Contains([]int{400, 401, 413, 415}, e.Status) {
+				what := cmp.Or(e.Operation, shorten(e.Method+" "+e.URL))
+				return fmt.Sprintf("sends a %s that is refused: %d, %s", what, e.Status, e.Error)
+			}
 		}
-		e := c.requests[i]
-		what := cmp.Or(e.Operation, shorten(e.Method+" "+e.URL))
-		return fmt.Sprintf("sends a %s that is refused: %d, %s", what, e.Status, e.Error)
+		return ""
 	}},
 
 	// What it repeats, and when.
@@ -1043,11 +1040,6 @@ func (c comparison) isMended() bool {
 	return slices.ContainsFunc(c.equal.sent, isRead) || slices.ContainsFunc(c.requests, isLook)
 }
 
-// isRefused reports whether a request was refused for a mistake of its own.
-func isRefused(e *entry) bool {
-	return e.Fault == nil && slices.Contains([]int{400, 401, 413, 415}, e.Status)
-}
-
 // What prints the verdicts.
 
 // verdict is what is found in a run.
@@ -1124,21 +1116,18 @@ func (r *clientRun) answers(operation string) string {
 // printWaysOut prints what the client can do instead of what was found and not accepted. There is
 // one line for each way out, with the faults that it is for.
 func printWaysOut(w io.Writer, verdicts []verdict) {
-	faults := map[string][]string{} // by way out
 	var waysOut []string
 	for _, v := range verdicts {
 		for _, f := range v.findings {
-			if v.isAccepted || slices.Contains(faults[f.wayOut], v.fault) {
-				continue
-			}
-			if faults[f.wayOut] == nil {
+			if !v.isAccepted && !slices.Contains(waysOut, f.wayOut) {
 				waysOut = append(waysOut, f.wayOut)
 			}
-			faults[f.wayOut] = append(faults[f.wayOut], v.fault)
 		}
 	}
 	for _, wayOut := range waysOut {
-		fmt.Fprintf(w, "%s: %s\n", strings.Join(faults[wayOut], ", "), wayOut)
+		hasIt := func(f finding) bool { return f.wayOut == wayOut }
+		faults := faultsOf(verdicts, func(v verdict) bool { return !v.isAccepted && slices.ContainsFunc(v.findings, hasIt) })
+		fmt.Fprintf(w, "%s: %s\n", strings.Join(faults, ", "), wayOut)
 	}
 }
 
