@@ -220,18 +220,17 @@ func (s *service) respond(w http.ResponseWriter, r *http.Request, rt *route) {
 
 // exchange is a request that is being answered.
 type exchange struct {
-	service  *service
-	world    *world // the current one when the request arrived or, under /__admin, when its body has arrived; else nil
-	route    *route
-	area     area
-	recorded bool // whether record has been called
-	w        http.ResponseWriter
-	r        *http.Request
-	entry    *entry    // in the journal; nil if the request is not to be recorded
-	body     []byte    // nil until it has been read
-	fault    *fault    // noFault until another one is chosen
-	query    arguments // the parameters of the route, for its operation
-	outcome  outcome   // for the journal, so far
+	service *service
+	world   *world // the current one when the request arrived or, under /__admin, when its body has arrived; else nil
+	route   *route
+	area    area
+	w       http.ResponseWriter
+	r       *http.Request
+	entry   *entry    // in the journal; nil if the request is not to be recorded
+	body    []byte    // nil until it has been read
+	fault   *fault    // noFault until another one is chosen
+	query   arguments // the parameters of the route, for its operation
+	outcome outcome   // for the journal, so far
 }
 
 func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route) *exchange {
@@ -253,7 +252,7 @@ func (s *service) newExchange(w http.ResponseWriter, r *http.Request, rt *route)
 // recordPanic records a request that a panic has kept from being recorded. It does not recover:
 // net/http logs the panic, and closes the connection.
 func (x *exchange) recordPanic() {
-	if !x.recorded {
+	if x.entry != nil && x.entry.outcome == nil {
 		x.record(answer{errorText: hasBug})
 	}
 }
@@ -261,7 +260,6 @@ func (x *exchange) recordPanic() {
 // record records and logs what has become of the request, and its answer, even if that was not
 // sent. After that, nothing may change the header of the answer, which the journal keeps.
 func (x *exchange) record(a answer) {
-	x.recorded = true
 	o := &x.outcome
 	switch {
 	case !o.hasLeft:
