@@ -1047,18 +1047,17 @@ type verdict struct {
 	fault       string // its name
 	noResult    bool   // whether no request got the fault; then nothing is found
 	isAccepted  bool   // whether the findings do not count
-	findings    []finding
-	notRepeated bool // whether no repetition was seen after a 429 or a 503
-	hasPet      bool // whether the answer with the fault had a pet
+	findings    []string
+	waysOut     []string // of the rules that are broken
+	notRepeated bool     // whether no repetition was seen after a 429 or a 503
+	hasPet      bool     // whether the answer with the fault had a pet
 }
-
-// finding is how a client has broken a rule.
-type finding struct{ text, wayOut string }
 
 func (v *verdict) judge(c comparison) {
 	for _, r := range rules {
 		if text := r.judge(c); text != "" {
-			v.findings = append(v.findings, finding{text, r.wayOut})
+			v.findings = append(v.findings, text)
+			v.waysOut = append(v.waysOut, r.wayOut)
 		}
 	}
 	isBusy := c.struck.Status == 429 || c.struck.Status == 503
@@ -1067,18 +1066,15 @@ func (v *verdict) judge(c comparison) {
 }
 
 func printRow(w io.Writer, operation string, run *clientRun, v verdict) {
-	var findings []string
-	for _, f := range v.findings {
-		findings = append(findings, f.text)
-	}
+	findings := strings.Join(v.findings, "; ")
 	switch {
 	case v.noResult:
-		findings = []string{"no result: no request gets the fault"}
-	case v.isAccepted && findings != nil:
-		findings = append(findings, "accepted")
+		findings = "no result: no request gets the fault"
+	case v.isAccepted && findings != "":
+		findings += "; accepted"
 	}
 	row := fmt.Sprintf("%-10s %4d %7.1f %5d  %-19s  %s", v.fault, run.exitCode, run.took.Seconds(),
-		run.pets(), run.answers(operation), strings.Join(findings, "; "))
+		run.pets(), run.answers(operation), findings)
 	fmt.Fprintln(w, strings.TrimRight(printable(row), " "))
 }
 
@@ -1118,15 +1114,14 @@ func (r *clientRun) answers(operation string) string {
 func printWaysOut(w io.Writer, verdicts []verdict) {
 	var waysOut []string
 	for _, v := range verdicts {
-		for _, f := range v.findings {
-			if !v.isAccepted && !slices.Contains(waysOut, f.wayOut) {
-				waysOut = append(waysOut, f.wayOut)
+		for _, wayOut := range v.waysOut {
+			if !v.isAccepted && !slices.Contains(waysOut, wayOut) {
+				waysOut = append(waysOut, wayOut)
 			}
 		}
 	}
 	for _, wayOut := range waysOut {
-		hasIt := func(f finding) bool { return f.wayOut == wayOut }
-		faults := faultsOf(verdicts, func(v verdict) bool { return !v.isAccepted && slices.ContainsFunc(v.findings, hasIt) })
+		faults := faultsOf(verdicts, func(v verdict) bool { return !v.isAccepted && slices.Contains(v.waysOut, wayOut) })
 		fmt.Fprintf(w, "%s: %s\n", strings.Join(faults, ", "), wayOut)
 	}
 }
