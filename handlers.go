@@ -419,15 +419,11 @@ func (x *exchange) readBody(maxSize int64) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return newError(http.StatusRequestTimeout, "the body did not arrive in time")
 	case err != nil:
-		return badRequest(codeInvalidBody, bodyCutShort)
+		return badRequest(codeInvalidBody, "the body is cut short or badly chunked") // mostly as the client has left
 	}
 	x.body = body
 	return nil
 }
-
-// bodyCutShort is the message of the Error for a body that does not come whole, mostly as
-// the client has left.
-const bodyCutShort = "the body is cut short or badly chunked"
 
 // The limits of requests, in bytes.
 const (

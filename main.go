@@ -108,9 +108,6 @@ func printable(text string) string {
 	}, text)
 }
 
-// errInputEnded is why petstore stops when standard input has ended.
-var errInputEnded = errors.New("standard input has ended")
-
 // serve serves until ctx is done, a signal arrives or, with -stdin, standard input ends. Then it
 // returns nil.
 func (p process) serve(ctx context.Context, opts options) error {
@@ -138,13 +135,13 @@ func (p process) serve(ctx context.Context, opts options) error {
 		ctx, stop = context.WithCancelCause(ctx)
 		go func() {
 			io.Copy(io.Discard, p.stdin)
-			stop(errInputEnded)
+			stop(io.EOF)
 		}()
 	}
 	context.AfterFunc(ctx, func() { p.onStop(maxStop, 0) })
 	s := newService(ctx, key, seed, log)
 	err = runServer(ln, s, p.stdout)
-	if context.Cause(ctx) == errInputEnded && !s.wasCalled.Load() {
+	if context.Cause(ctx) == io.EOF && !s.wasCalled.Load() {
 		log.Warn("standard input has ended before any request; -stdin needs one that stays open")
 	}
 	return err
@@ -455,15 +452,13 @@ func checkedFaults() []checkedFault {
 		{"after:504", "code=after:504&times=1"},
 	}
 	for _, e := range wordEffects {
-		f := checkedFault{e.code, "code=" + e.code + "&times=1"}
-		if e.code == "newer" { // for all requests, as a service that has a new member keeps it
-			f.query = "code=newer"
-		}
-		if e != noEffect {
-			faults = append(faults, f)
+		if e != noEffect && e.code != "newer" {
+			faults = append(faults, checkedFault{e.code, "code=" + e.code + "&times=1"})
 		}
 	}
-	return append(faults, checkedFault{"late", "answer-delay=30&times=1"})
+	return append(faults,
+		checkedFault{"newer", "code=newer"}, // for all requests, as a service that has a new member keeps it
+		checkedFault{"late", "answer-delay=30&times=1"})
 }
 
 func checkedNames() []string {
