@@ -62,8 +62,8 @@ func hideCredentials(key string, values []string) []string {
 	hidden := make([]string, len(values))
 	for i, value := range values {
 		scheme, credentials, found := strings.Cut(value, " ")
-		isOther := anyScheme.MatchString(scheme) && !strings.Contains(scheme, key)
-		if found && (strings.EqualFold(scheme, "Bearer") || isOther) {
+		isHarmless := strings.EqualFold(scheme, "Bearer") || anyScheme.MatchString(scheme) && !strings.Contains(scheme, key)
+		if found && isHarmless {
 			hidden[i] = scheme + " " + hide(credentials, key)
 		} else {
 			hidden[i] = hide(value, key)

@@ -253,7 +253,6 @@ type faultParameters struct {
 	ErrorCode   string `json:"error-code,omitempty"`  // of a simulated error
 }
 
-// faultParameter is one of the faultParameters.
 type faultParameter struct {
 	name  string
 	value *string
@@ -271,7 +270,6 @@ func (p *faultParameters) all() []faultParameter {
 	}
 }
 
-// faultParameterNames are the names of the faultParameters.
 var faultParameterNames = func() (names []string) {
 	for _, p := range new(faultParameters).all() {
 		names = append(names, p.name)
