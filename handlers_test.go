@@ -2508,7 +2508,6 @@ func TestCheckLimits(t *testing.T) {
 	petstore.served.Store(maxRequests - 1)
 	r, err2 := c.runClient(ctx, petstore, nil)
 	equal(t, "the errors of the run with a fault", errors.Join(err1, err2), nil)
-	r.requests, r.struck = petstore.end()
 	var v verdict
 	v.judge(compare(r, usual, false))
 	contains(t, "the findings", fmt.Sprint(v.findings), "does not end within 10000 requests")

@@ -566,13 +566,7 @@ func (c *checker) run(ctx context.Context, fault string, output io.Writer) (*cli
 	if err != nil {
 		return nil, err
 	}
-	run, err := c.runClient(ctx, petstore, output)
-	requests, struck := petstore.end()
-	if err != nil {
-		return nil, err
-	}
-	run.requests, run.struck = requests, struck
-	return run, nil
+	return c.runClient(ctx, petstore, output)
 }
 
 // petstoreOfRun is the petstore of a run. Each run has another one, with another port and key,
@@ -634,8 +628,8 @@ func (p *petstoreOfRun) end() (requests []*entry, struck *entry) {
 	return requests, nil
 }
 
-// runClient runs the client with this petstore. It ends the client when ctx is done, the time is
-// over, or the client has sent too many requests.
+// runClient runs the client, and then ends its petstore. It ends the client when ctx is done, the
+// time is over, or the client has sent too many requests.
 func (c *checker) runClient(ctx context.Context, petstore *petstoreOfRun, output io.Writer) (*clientRun, error) {
 	running, cut := context.WithTimeout(ctx, c.limit)
 	defer cut()
@@ -654,6 +648,15 @@ func (c *checker) runClient(ctx context.Context, petstore *petstoreOfRun, output
 	cmd.WaitDelay = c.grace // after which it is killed
 	started := time.Now()
 	err := cmd.Run()
+	isFlood := petstore.served.Load() > maxRequests
+	run := &clientRun{
+		base:     petstore.root + "/v1",
+		exitCode: cmd.ProcessState.ExitCode(),
+		took:     time.Since(started),
+		isCut:    isFlood || running.Err() != nil, // as a flood cuts the run a moment later
+		isFlood:  isFlood,
+	}
+	run.requests, run.struck = petstore.end()
 	switch {
 	case ctx.Err() != nil:
 		return nil, errInterrupted
@@ -662,14 +665,7 @@ func (c *checker) runClient(ctx context.Context, petstore *petstoreOfRun, output
 	case cmd.ProcessState == nil:
 		return nil, err
 	}
-	isFlood := petstore.served.Load() > maxRequests
-	return &clientRun{
-		base:     petstore.root + "/v1",
-		exitCode: cmd.ProcessState.ExitCode(),
-		took:     time.Since(started),
-		isCut:    isFlood || running.Err() != nil, // as a flood cuts the run a moment later
-		isFlood:  isFlood,
-	}, nil
+	return run, nil
 }
 
 func (p *petstoreOfRun) environment() []string {
