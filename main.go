@@ -1075,7 +1075,7 @@ func printRow(w io.Writer, operation string, run *clientRun, v verdict) {
 func (r *clientRun) answers(operation string) string {
 	requests := r.of(operation)
 	var answers []string
-	var counts []int
+	last, count := "", 0
 	for _, e := range requests[max(0, slices.Index(requests, r.struck)):] {
 		answer := strconv.Itoa(e.Status)
 		if e.Status == 0 {
@@ -1083,16 +1083,13 @@ func (r *clientRun) answers(operation string) string {
 		} else if e.Status < 300 && !e.isUsable() {
 			answer += "!"
 		}
-		if last := len(answers) - 1; last >= 0 && answers[last] == answer {
-			counts[last]++
+		if answer == last {
+			count++
+			answers[len(answers)-1] = fmt.Sprintf("%s x%d", answer, count)
 			continue
 		}
-		answers, counts = append(answers, answer), append(counts, 1)
-	}
-	for i, n := range counts {
-		if n > 1 {
-			answers[i] += fmt.Sprint(" x", n)
-		}
+		answers = append(answers, answer)
+		last, count = answer, 1
 	}
 	if len(answers) > 5 {
 		answers = append(answers[:4], "…")
