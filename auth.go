@@ -1,7 +1,5 @@
 package main
 
-// This file holds access: the API key, and what web pages of other origins may do (CORS).
-
 import (
 	"crypto/rand"
 	"crypto/subtle"

@@ -1,8 +1,5 @@
 package main
 
-// This file holds failures: the Error, the parameters of a query or a Prefer header, whose
-// mistakes are Errors, and the faults that such parameters ask for.
-
 import (
 	"bytes"
 	"cmp"

@@ -1,8 +1,5 @@
 package main
 
-// This file holds the HTTP API: the routes, then respond, which is the path of a
-// request, with its steps, and then the operations.
-
 import (
 	"cmp"
 	"context"

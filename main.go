@@ -1,10 +1,11 @@
 // Petstore serves the animal store API from memory, as a test double for programs that call it.
 // README.md shows how to use it. Comments cite its contract, api/contract.md, by section.
 //
-// main.go is the process, and the check of a client. handlers.go is the API, in the order in
-// which a request passes through it. store.go is state: the pets, and the journal of requests.
-// auth.go is access: the key, and CORS. errors.go is failure: errors, and the faults that are
-// asked for.
+// main.go is the process, and the check of a client. handlers.go is the API: the routes, then
+// respond, which is the path of a request, with its steps, and then the operations. store.go is
+// state: the world, the pets and their JSON, the seed, and the journal of requests. auth.go is
+// access: the key, and what web pages of other origins may do (CORS). errors.go is failure:
+// errors, the parameters whose mistakes are errors, and the faults that these ask for.
 package main
 
 import (

@@ -1,8 +1,5 @@
 package main
 
-// This file holds state: the world, the pets and their JSON, the seed, and the journal
-// of requests.
-
 import (
 	"bytes"
 	"cmp"
