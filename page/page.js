@@ -8,8 +8,7 @@ import {
 } from "./facts.js";
 
 const interval = 250; // milliseconds between two readings
-const timeLimit = 5000; // milliseconds for a request of the page for itself
-const longLimit = 60_000; // the same, if the answer may be large
+const timeLimit = 20_000; // milliseconds for a request of the page for itself, whose answer may be large
 const quietTime = 3000; // milliseconds before something else is read aloud
 const pointTime = 1000; // milliseconds for which the list stays for a pointer
 const pace = 2500; // milliseconds between the steps of the story
@@ -81,9 +80,9 @@ function showDesk() {
 // the status is 0. Large integers are read as text, as numbers are exact to 2^53 only:
 // within a string, there is a backslash before each quote. Two tabs would wait for each
 // other's answers, if these could be stored.
-async function call(method, path, limit = timeLimit) {
+async function call(method, path) {
   const headers = { Authorization: `Bearer ${storage.petstoreKey}` };
-  const options = { method, headers, cache: "no-store", signal: AbortSignal.timeout(limit) };
+  const options = { method, headers, cache: "no-store", signal: AbortSignal.timeout(timeLimit) };
   const [{ ok, status }, text] = await fetch(path, options)
     .then(async (response) => [response, await response.text()])
     .catch(() => [{}, ""]);
@@ -131,9 +130,9 @@ async function readNews() {
     describe(openAPI);
     drawChoices(openAPI);
   }
-  const fault = await call("GET", "/__admin/fault"); // small: silence is soon noticed
+  const fault = await call("GET", "/__admin/fault");
   const after = Math.max(0, endedBefore - 1);
-  const journal = await call("GET", `/__admin/requests?history=true&after=${after}`, longLimit);
+  const journal = await call("GET", `/__admin/requests?history=true&after=${after}`);
   const all = [...journal.requests, ...journal.waiting].sort((a, b) => a.arrived - b.arrived);
   const isOther = ({ arrived, time }) => rows.has(arrived) && rows.get(arrived).request.time !== time;
   if (journal.meta.ended < meta.ended || all.some(isOther)) {
@@ -145,10 +144,8 @@ async function readNews() {
   if (isNewPeriod) {
     pets = { count: 0, lastID: 0, isStale: true };
     page.petRows.replaceChildren();
-    unsaid.push("Reset or cleared");
-  }
-  if (isNewPeriod && !isFirst) {
     story = [];
+    unsaid.push("Reset or cleared");
   }
   endedBefore = meta.ended;
   meta = journal.meta;
@@ -222,7 +219,7 @@ let pets; // that have been read: their count and last id, and whether there may
 
 // readPets reads and draws the next page of pets, the last of which stay.
 async function readPets() {
-  const added = await call("GET", `/__admin/pets?limit=${maxPets}&after=${pets.lastID}`, longLimit);
+  const added = await call("GET", `/__admin/pets?limit=${maxPets}&after=${pets.lastID}`);
   for (const { id, name, status = "" } of added) {
     const cells = [["quiet", id], ["cut", excerpt(name)], ["quiet cut", excerpt(status)]];
     const parts = cells.map(([className, text]) => make("span", { className, title: text }, text));
