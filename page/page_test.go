@@ -610,6 +610,11 @@ func testList(p *page) {
 	p.equal(isAtEnd, true)
 	p.see("#below", "")
 
+	p.eval("list.scrollTop = 0; readings = 0") // as somebody does
+	p.equal("readings > 9 && list.scrollTop", 0)
+	p.click("To the newest")
+	p.equal(isAtEnd, true)
+
 	// A row that opens, and one that is focused, stay where they are.
 	before := pick(47)
 	p.eval("row.click()")
