@@ -172,9 +172,8 @@ async function readNews() {
   }
 }
 
-// removeRows removes those that wait and are not in the journal any more, and those of
-// requests that have ended, in the order of their ends, so that the last thousand stay.
-// One that is open stays, too.
+// removeRows removes the rows of requests that wait and are not in the journal any more,
+// and of those that have ended, all but the last thousand to end, and one that is open.
 function removeRows(all) {
   const known = new Set(all.map(({ arrived }) => arrived));
   const lost = waitingRows().filter(({ request }) => !known.has(request.arrived));
@@ -592,8 +591,8 @@ async function act(method, path) {
 // setFault sets a fault for the requests that are chosen, unless it says for which.
 async function setFault(text) {
   const query = new URLSearchParams(text);
+  const isList = query.get("code")?.includes(","); // which has one request for each code
   for (const [name, value] of new URLSearchParams(page.scope.value)) {
-    const isList = query.get("code")?.includes(","); // which has one request for each code
     if (!query.has(name) && !(name === "times" && isList)) {
       query.set(name, value);
     }
