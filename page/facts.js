@@ -4,7 +4,6 @@
 
 const maxText = 4000; // bytes of a body that the journal keeps
 const rounding = 1; // milliseconds by which a time or a duration may be rounded
-const together = 10; // milliseconds between requests that may have been sent at once
 
 let description; // openapi.json
 
@@ -142,14 +141,10 @@ export function durationOf({ seconds, ended }) {
 
 // What is known of a request beside the one that it repeats. This may not be known.
 
-// pauseOf says when a request came, after the end of the earlier one. Of two that came
-// at about the same time, on different connections, a client may have sent both before
-// it had an answer.
-export function pauseOf({ client, time }, earlier) {
-  const start = Date.parse(time);
-  const pause = Math.floor((start - endOf(earlier)) / 10) / 100; // rounded up, it might be a Retry-After
-  const isSure = client === earlier.client || start - Date.parse(earlier.time) >= together;
-  return (pause > 0 ? `${pause.toFixed(2)} s after its end` : "at once") + (isSure ? "" : ", or sent together");
+// pauseOf says when a request came, after the end of the earlier one.
+export function pauseOf({ time }, earlier) {
+  const pause = Math.floor((Date.parse(time) - endOf(earlier)) / 10) / 100; // rounded up, it might be a Retry-After
+  return pause > 0 ? `${pause.toFixed(2)} s after its end` : "at once";
 }
 
 // neglectedOf returns the Retry-After of the answer to the earlier request, as a text,

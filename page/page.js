@@ -142,7 +142,7 @@ async function readNews() {
   const isFirst = !pets;
   const isNewPeriod = journal.meta.period > meta.period;
   if (isNewPeriod) {
-    pets = { count: 0, lastID: 0, isStale: true };
+    pets = { count: 0, lastID: 0 };
     page.petRows.replaceChildren();
     story = [];
     unsaid.push("Reset or cleared");
@@ -150,8 +150,6 @@ async function readNews() {
   endedBefore = meta.ended;
   meta = journal.meta;
   const changed = takeRequests(all);
-  // A request that waits may have added its pet already.
-  pets.isStale ||= [...changed, ...waitingRows()].some(({ request }) => request.pet || isWaiting(request));
   if (isNewPeriod || changed.length > 0) {
     keepPlace(() => {
       removeRows(all);
@@ -167,9 +165,7 @@ async function readNews() {
     unsaid = []; // what was there before is not new
   }
   drawSign(fault);
-  while (pets.isStale) {
-    await readPets();
-  }
+  await readPets();
 }
 
 // removeRows removes the rows of requests that wait and are not in the journal any more,
@@ -187,15 +183,13 @@ function removeRows(all) {
 }
 
 // takeRequests notes what a journal says, and returns the rows of which something has
-// changed. That a request goes on waiting is not new. When the journal drops an earlier
-// request, it drops repeats, too. This page keeps it.
+// changed. That a request goes on waiting is not new.
 function takeRequests(all) {
   const kindOf = ({ ended, body, fault, repeats } = {}) => JSON.stringify([ended, body, fault, repeats]);
   const changed = [];
   for (const request of all) {
     const row = rows.get(request.arrived) ?? addRow(request);
     const old = row.request;
-    request.repeats ??= old?.repeats;
     row.request = request;
     row.pet = request.pet ?? rows.get(request.repeats)?.pet;
     if (kindOf(request) !== kindOf(old)) {
@@ -214,19 +208,21 @@ function waitingRows() {
 
 // The pets. Until a reset, none is changed or removed.
 
-let pets; // that have been read: their count and last id, and whether there may be more
+let pets; // that have been read: their count and last id
 
-// readPets reads and draws the next page of pets, the last of which stay.
+// readPets reads and draws the pets that are new. The last ones stay.
 async function readPets() {
-  const added = await call("GET", `/__admin/pets?limit=${maxPets}&after=${pets.lastID}`);
-  for (const { id, name, status = "" } of added) {
-    const cells = [["quiet", id], ["cut", excerpt(name)], ["quiet cut", excerpt(status)]];
-    const parts = cells.map(([className, text]) => make("span", { className, title: text }, text));
-    page.petRows.prepend(make("li", {}, ...parts));
-    pets.count++;
-    pets.lastID = id;
-  }
-  pets.isStale = added.length === maxPets;
+  let added;
+  do {
+    added = await call("GET", `/__admin/pets?limit=${maxPets}&after=${pets.lastID}`);
+    for (const { id, name, status = "" } of added) {
+      const cells = [["quiet", id], ["cut", excerpt(name)], ["quiet cut", excerpt(status)]];
+      const parts = cells.map(([className, text]) => make("span", { className, title: text }, text));
+      page.petRows.prepend(make("li", {}, ...parts));
+      pets.count++;
+      pets.lastID = id;
+    }
+  } while (added.length === maxPets);
   [...page.petRows.children].slice(maxPets).forEach((one) => one.remove());
   setText(page.petCount, pets.count > maxPets ? `the last ${maxPets} of ${pets.count}` : String(pets.count || "None"));
 }

@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,16 +116,10 @@ func testKey(p *page) {
 	p.open("?forbidden=again")
 	p.see("#key", "API key", "#desk", "")
 
-	// A browser that is too old, or does not run the script, shows which one can.
+	// A browser that is too old shows which one is not.
 	p.see("#tooOld", "")
 	p.open("?old")
 	p.see("#tooOld", "This page needs JavaScript, and Chrome 125")
-	p.devtools("Network.enable", map[string]any{})
-	p.devtools("Network.setBlockedURLs", map[string]any{"urls": []string{"*/page.js"}})
-	defer p.devtools("Network.setBlockedURLs", map[string]any{"urls": []string{}})
-	p.open("?")
-	p.see("#tooOld", "This page needs JavaScript, and Chrome 125", "#desk", "", "#key", "")
-	p.devtools("Network.setBlockedURLs", map[string]any{"urls": []string{}})
 	p.open("")
 	p.see("#headline", usual)
 
@@ -148,34 +141,22 @@ func testKey(p *page) {
 
 // The page offers what openapi.json describes, and each button sets its fault.
 func testFaults(p *page) {
-	offers := p.eval(`
-		const {paths, components: {schemas}} = await (await fetch("/openapi.json")).json();
-		const {parameters} = paths["/__admin/fault"].put;
-		const meaningOf = ({description}) => description.replaceAll("\u0060", "");
-		const codes = schemas.FaultCode.oneOf.map((one) => [one.title, one.enum?.[0], meaningOf(one)]);
-		const [status] = codes.filter(([, code]) => !code);
-		const words = codes.filter(([, code]) => code && code !== "ok");
-		const delay = meaningOf(parameters.find(({name}) => name === "delay"));
-		const delayOf = (seconds) => delay.replace("this number of seconds", seconds + " s");
-		return [
-			["Wait 3 s", "delay=3", delayOf("3")],
-			["Wait 30 s", "delay=30", delayOf("30")],
-			["503", "code=503", status[2]],
-			["429", "code=429", status[2]],
-			...words.map(([title, code, text]) => [title, "code=" + code, text]),
-		];`).([]any)
+	words := p.eval(`
+		const {components: {schemas: {FaultCode}}} = await (await fetch("/openapi.json")).json();
+		return FaultCode.oneOf.flatMap(({title, enum: [code] = ["ok"]}) => code === "ok" ? [] : [[title, "code=" + code]]);`)
+	presets := []any{[]any{"Wait 3 s", "delay=3"}, []any{"Wait 30 s", "delay=30"}, []any{"503", "code=503"}, []any{"429", "code=429"}}
+	offers := append(presets, words.([]any)...)
 	p.equal("$$('#buttons button').length", len(offers))
-	var moments []string // when the faults act
 	for _, offer := range offers {
-		button := offer.([]any)
-		label, query, meaning := button[0].(string), button[1].(string), button[2].(string)
-		moments = append(moments, strings.Split(meaning, ",")[0])
-		p.equal("find(arguments[0]).title", query+": "+meaning, label)
+		label, query := offer.([]any)[0].(string), offer.([]any)[1].(string)
 		p.click(label)
-		p.see("#sign.active #headline", "Next request: "+label+".", "#sentence", meaning, "#query", query+"&times=1")
-		p.equal("document.title", "Next request: "+label+" – Petstore")
+		p.see("#sign.active #headline", "Next request: "+label+".", "#query", query+"&times=1")
+		p.equal("[document.title, find(arguments[0]).title === `${arguments[1]}: ${shown(sentence)}`]",
+			[]any{"Next request: " + label + " – Petstore", true}, label, query)
 	}
-	p.equal("$$('#buttons h3').map(shown)", slices.Compact(moments))
+	// Each is below the moment when it acts.
+	p.equal("$$('#buttons h3').map(shown)",
+		p.eval("return [...new Set($$('#buttons button').map(({title}) => title.split(/: |,/)[1]))]"))
 	p.eval("scope.selectedIndex = [...scope.options].findIndex(({text}) => text === 'Every getPet')")
 	p.click("503")
 	p.see("#headline", "Every getPet request: 503.", "#query", "code=503&operation=getPet")
@@ -244,15 +225,11 @@ func testSign(p *page) {
 		{"code=503&times=3", "GET", "active", "Next 2 requests: 503. Instead"},
 		{"code=503&times=2", "GET GET GET", "calm", usual + " The fault is used up: 2 requests got it."},
 		{"code=503&operation=listPets&skip=2", "", "coming", "Next 2 listPets requests: as usual. Then 503, each time."},
-		{"code=503&operation=listPets&skip=2", "GET PUT", "coming", "Next listPets request: as usual. Then 503, each time."},
 		{"code=503&skip=1&times=2", "", "coming", "Next request: as usual. Then 503, 2 times."},
-		{"code=503&skip=1&times=2", "GET", "active", "Next 2 requests: 503. Instead"},
 		{"code=503,ok,lost&skip=1", "", "coming", "Next request: as usual. Then 503, then as usual, then Answer lost, then as usual."},
 		{"code=503,ok,lost&skip=1", "GET", "active", "Next request: 503. Then as usual, then Answer lost, then as usual."},
 		{"code=503,ok,lost&skip=1", "GET GET", "coming", "Next request: as usual. Then Answer lost, then as usual."},
 		{"code=503,ok,lost&skip=1", "GET GET GET", "active", "Next request: Answer lost. After the operation, the"},
-		{"code=503,ok,lost", "GET GET GET", "calm", usual + " The fault is used up: 3 requests got it."},
-		{"code=503&skip=9007199254740993", "", "coming", "Next 9,007,199,254,740,992 requests: as usual. Then 503, each time."},
 		{"code=ok&delay=0", "", "coming", "Every request: as usual."},
 		{"answer-delay=0.2", "", "active", "Every request: Answer after 0.2 s. Before the answer, and after the operation, " +
 			"if it is performed, a request waits for up to 0.2 s."},
@@ -294,43 +271,27 @@ func testSign(p *page) {
 // A row says what the fault was, which pet was added, and what the journal says that the
 // request repeats.
 func testFacts(p *page) {
-	for _, tt := range []struct{ code, want string }{
-		{"lost", "no answer|POST /v1/pets|Prefer: code=lost|adds pet 1"},
-		{"503, retry-after=60", "503|POST /v1/pets|Prefer: code=503, retry-after=60" + same(1)},
-		{"hangup", "no answer|POST /v1/pets|Prefer: code=hangup" + same(2) + early},
-		{"ok", "201|POST /v1/pets|adds pet 2, the same as pet 1" + same(3)},
-		{"truncate", "201, half sent|POST /v1/pets|Prefer: code=truncate|adds pet 3"},
-		{"malformed", "201, malformed|POST /v1/pets|Prefer: code=malformed|adds pet 4, the same as pet 3" + same(5)},
-		{"html", "502, HTML|POST /v1/pets|Prefer: code=html|adds pet 5, the same as pet 4" + same(6)},
-		{"after:504", "504|POST /v1/pets|Prefer: code=after:504|adds pet 6, the same as pet 5" + same(7)},
-		{"stall", "201, client left|POST /v1/pets|Prefer: code=stall|adds pet 7, the same as pet 6" + same(8)},
-		{"rst", "no answer|POST /v1/pets|Prefer: code=rst" + same(9)},
+	for _, tt := range []struct{ body, prefer, want string }{
+		{rex, "code=lost", "no answer|POST /v1/pets|Prefer: code=lost|adds pet 1"},
+		{rex, "code=503, retry-after=60", "503|POST /v1/pets|Prefer: code=503, retry-after=60" + same(1)},
+		{rex, "code=hangup", "no answer|POST /v1/pets|Prefer: code=hangup" + same(2) + early},
+		{rex, "code=ok", "201|POST /v1/pets|adds pet 2, the same as pet 1" + same(3)},
+		{rex, "code=truncate", "201, half sent|POST /v1/pets|Prefer: code=truncate|adds pet 3"},
+		{rex, "code=html", "502, HTML|POST /v1/pets|Prefer: code=html|adds pet 4, the same as pet 3" + same(5)},
+		{rex, "code=after:504", "504|POST /v1/pets|Prefer: code=after:504|adds pet 5, the same as pet 4" + same(6)},
+		{"[]", "", "400|POST /v1/pets"},
+		{"[]", "delay=0.1", "400|POST /v1/pets|Prefer: delay=0.1" + same(8)},
 	} {
-		answer := p.start("POST /v1/pets", rex, "Prefer: code="+tt.code)
-		if tt.code == "stall" {
-			p.see("#list summary:has(.waits)", "stall")
-			p.leave()
-		}
-		<-answer
+		p.send("POST /v1/pets", tt.body, "Prefer: "+tt.prefer)
 		p.equal("rows().at(-1)", tt.want)
 	}
 	p.see("#list", "no answer POST /v1/pets Prefer: code=lost adds pet 1 {") // as it is read aloud
-	p.send("POST /v1/pets", "{}", "Prefer: code=html")
-	p.equal("rows().at(-1)", "502, HTML|POST /v1/pets|Prefer: code=html") // it adds nothing
-	p.send("POST /v1/pets", "[]")
-	p.send("POST /v1/pets", "[]")
-	p.equal("rows().at(-1)", "400|POST /v1/pets"+same(12))
-	p.send("GET /v1/pets/99", "", "Prefer: delay=0.1") // the error is none of the fault
-	p.equal("rows().at(-1)", "404|GET /v1/pets/99|Prefer: delay=0.1")
-	p.send("GET /v1/pets/99", "", "Prefer: code=409, error-code=none_left")
-	p.equal("rows().at(-1)", "409|GET /v1/pets/99|Prefer: code=409, error-code=none_left"+same(14))
 	colours := p.eval("return Object.fromEntries($$('.chip').map((one) => [shown(one), one.className]))")
 	p.equal("arguments[0]", map[string]string{
-		"no answer": "chip bad", "503": "chip bad", "201": "chip good", "201, half sent": "chip bad", "404": "chip warn",
-		"504": "chip bad", "201, malformed": "chip bad", "502, HTML": "chip bad", "409": "chip bad",
-		"201, client left": "chip warn", "400": "chip warn",
+		"no answer": "chip bad", "503": "chip bad", "201": "chip good", "201, half sent": "chip bad",
+		"502, HTML": "chip bad", "504": "chip bad", "400": "chip warn",
 	}, colours)
-	p.equal("$$('.verdict.bad').length", 5) // the others add nothing that is there
+	p.equal("$$('.verdict.bad').length", 3) // the others add nothing that is there
 	p.equal("$$('.what > .bad').map(shown).includes('adds pet 1')", true)
 
 	// A row shows the standing fault, but for what its answer says, and that a wait was released.
@@ -354,10 +315,10 @@ func testFacts(p *page) {
 	// The detail leads to the other request, whatever the filter.
 	p.click("Problems only")
 	p.fill("filter", "Prefer: code=hangup")
-	p.see("#count", "1 of 20 requests")
+	p.see("#count", "1 of 14 requests")
 	p.click("Prefer: code=hangup", "Show request 2")
 	p.equal("failed.ariaPressed", "false")
-	p.see("#count", "20 requests", "#list", "Prefer: code=rst")
+	p.see("#count", "14 requests", "#list", "code=html")
 	p.equal("$$('#rows [open]').map((one) => shown(one.querySelector('summary')).split(' ')[0])", []string{"2", "3"})
 	p.equal("document.activeElement === $('#rows [open] summary')", true)
 
@@ -370,57 +331,55 @@ func testFacts(p *page) {
 	p.equal("rows()", []string{"503|GET /v1/pets|Prefer: code=503, retry-after=60", "200|GET /v1/pets" + same(1) + early})
 	p.equal("$$('.what > .warn').at(-1).textContent.startsWith('same as request 1')", true)
 
-	// Petstore may notice only after a reading that a request of it repeats another, and forget
-	// it after that. The earlier request may not be there.
+	// Petstore may notice only after a reading that a request of it repeats another one, which
+	// may not be there.
 	p.anew()
-	p.eval(`
-		const all = [1, 2, 3].map((number) => ({
-			arrived: number, ended: number, pet: number, url: "/" + number, time: "2030-01-01T00:00:00.00" + number + "Z",
-			period: 1, method: "POST", client: "a:1", headers: {}, body: "", seconds: 0, status: 201,
-		}));
-		let readings = 0;
-		window.journal = {waiting: [], meta: {total: 3, ended: 3, period: 1}, read() {
-			const isFirst = ++readings === 1;
-			all[1].repeats = isFirst ? undefined : 1;
-			all[2].repeats = isFirst ? 9 : undefined;
-			return all;
-		}};`)
+	entry := func(number int, repeats string) string {
+		return fmt.Sprintf(`{"arrived":%[1]d,"ended":%[1]d,"pet":%[1]d,"method":"POST","url":"/%[1]d","headers":{},"period":1,
+			"body":"","time":"2030-01-01T00:00:00.00%[1]dZ","seconds":0,"status":201%[2]s}`, number, repeats)
+	}
+	journal := func(entries ...string) string {
+		return `{"meta":{"total":3,"ended":3,"period":1},"waiting":[],"requests":[` + strings.Join(entries, ",") + "]}"
+	}
+	p.eval("window.fake = arguments; window.readings = 0", "/__admin/requests", journal(entry(1, ""), entry(2, ""), entry(3, "")), 200)
+	p.equal("readings > 9 && rows()", []string{"201|POST /1|adds pet 1", "201|POST /2|adds pet 2", "201|POST /3|adds pet 3"})
+	p.eval("window.fake = arguments", "/__admin/requests?history=true&after=2",
+		journal(entry(2, `,"repeats":1`), entry(3, `,"repeats":9`)), 200)
 	p.equal("rows()", []string{
 		"201|POST /1|adds pet 1", "201|POST /2|adds pet 2, the same as pet 1" + same(1), "201|POST /3|adds pet 3|same as request 9",
 	})
 	p.click("/3")
-	p.see("#rows [open]", "From a:1.")
 	p.equal("$$('.detail button').map(shown)", []string{"Copy as curl"})
+	p.eval("window.fake = undefined")
 }
 
 // When and how the first request ended decides what a row says of the second one, which comes
-// after 0.2 s on another connection. Times are those of the browser.
+// 0.2 s after the first. Times are those of the browser.
 func testPauses(p *page) {
 	p.eval(`window.facts = await import("/facts.js");
-		window.told = (first, second) => {
-			const usual = {method: "GET", client: "a:1", time: "2030-01-01T00:00:00.000Z", ended: 1, status: 503, seconds: 0};
-			const earlier = {...usual, ...first};
-			const later = {...usual, client: "a:2", time: "2030-01-01T00:00:00.200Z", ...second};
-			return [facts.pauseOf(later, earlier), facts.neglectedOf(later, earlier)].filter(Boolean).join(", not ");
+		window.told = (first, time) => {
+			const earlier = {time: "2030-01-01T00:00:00.000Z", ended: 1, status: 503, seconds: 0.05, ...first};
+			return [facts.pauseOf({time}, earlier), facts.neglectedOf({time}, earlier)].filter(Boolean).join(", not ");
 		}`)
-	retryAfter := func(value string) string { return `,"answerHeaders":{"Retry-After":"` + value + `"}` }
-	for _, tt := range []struct{ name, first, second, want string }{
-		{"a pause, rounded down", `"seconds":0.044`, ``, "0.15 s after its end"},
-		{"no pause", `"seconds":0.2`, ``, "at once"},
-		{"an end that is noticed late", `"seconds":0.215`, ``, "at once"},
-		{"together", `"time":"2030-01-01T00:00:00.191Z"`, ``, "at once, or sent together"},
-		{"together, on the same connection", `"time":"2030-01-01T00:00:00.191Z"`, `"client":"a:1"`, "at once"},
-		{"not together", `"time":"2030-01-01T00:00:00.190Z"`, ``, "0.01 s after its end"},
-		{"too early", `"seconds":0.05` + retryAfter("1"), ``, "0.15 s after its end, not 1 s"},
-		{"too early by 5 ms", `"seconds":0.05` + retryAfter("1"), `"time":"2030-01-01T00:00:01.045Z"`, "0.99 s after its end, not 1 s"},
-		{"not too early, but for rounding", `"seconds":0.05` + retryAfter("1"), `"time":"2030-01-01T00:00:01.049Z"`, "0.99 s after its end"},
-		{"an answer that was not sent", `"seconds":0.05,"status":0` + retryAfter("1"), ``, "0.15 s after its end"},
-		{"a date", `"seconds":0.05` + retryAfter("Tue, 01 Jan 2030 00:00:01 GMT"), ``,
+	retryAfter := func(value string) map[string]any {
+		return map[string]any{"answerHeaders": map[string]string{"Retry-After": value}}
+	}
+	for _, tt := range []struct {
+		name    string
+		first   map[string]any
+		seconds string // when the second request comes
+		want    string
+	}{
+		{"a pause, rounded down", map[string]any{"seconds": 0.044}, "00.200", "0.15 s after its end"},
+		{"no pause", map[string]any{"seconds": 0.2}, "00.200", "at once"},
+		{"an end that is noticed late", map[string]any{"seconds": 0.215}, "00.200", "at once"},
+		{"too early by 5 ms", retryAfter("1"), "01.045", "0.99 s after its end, not 1 s"},
+		{"not too early, but for rounding", retryAfter("1"), "01.049", "0.99 s after its end"},
+		{"a date", retryAfter("Tue, 01 Jan 2030 00:00:01 GMT"), "00.200",
 			"0.15 s after its end, not Tue, 01 Jan 2030 00:00:01 GMT"},
-		{"a date that has passed", `"seconds":0.05` + retryAfter("Tue, 01 Jan 2030 00:00:00 GMT"), ``, "0.15 s after its end"},
-		{"no time", `"seconds":0.05` + retryAfter("soon"), ``, "0.15 s after its end"},
+		{"no time", retryAfter("soon"), "00.200", "0.15 s after its end"},
 	} {
-		got := p.eval("return told(...[...arguments].map((text) => JSON.parse(`{${text}}`)))", tt.first, tt.second)
+		got := p.eval("return told(arguments[0], arguments[1])", tt.first, "2030-01-01T00:00:"+tt.seconds+"Z")
 		if got != tt.want {
 			p.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
@@ -441,31 +400,27 @@ func testPauses(p *page) {
 
 // What waits looks so, for as long as it does, in a row that stays in its place.
 func testWaiting(p *page) {
-	p.send("PUT /__admin/fault?code=stall,drip,lost", "")
+	p.send("PUT /__admin/fault?code=stall,drip", "")
 	for _, tt := range []struct{ prefer, fault, after string }{
 		{"", "stall", "200, client left"},
-		{"", "drip", "200, client left"},
 		{"delay=30", "Prefer: delay=30", "client left"},
 		{"wait=1; Code = stall", "Prefer: code=stall", "200, client left"},
 	} {
 		p.start("GET /v1/pets", "", "Prefer: "+tt.prefer)
-		const row = "rows().at(-1)?.replace(/.same.*/, '')"
-		p.equal(row, "waiting|GET /v1/pets|"+tt.fault)
-		p.equal("$$('.chip').at(-1).className", "chip waits")
+		const row = "[rows().at(-1)?.replace(/.same.*/, ''), $$('.chip').at(-1)?.className]"
+		p.equal(row, []string{"waiting|GET /v1/pets|" + tt.fault, "chip waits"})
 		held := tt.prefer == ""
 		p.equal("[/held/.test(shown(headline)), /held/.test(document.title)]", []bool{held, held})
 		p.equal("shown(end)", map[bool]string{true: "End and release", false: "End fault"}[held])
 		p.leave()
-		p.equal(row, tt.after+"|GET /v1/pets|"+tt.fault)
-		p.equal("$$('.chip').at(-1).className", "chip warn")
+		p.equal(row, []string{tt.after + "|GET /v1/pets|" + tt.fault, "chip warn"})
 	}
 
 	// What is held is released with the fault, which may be used up. It is a problem until then.
 	p.anew()
 	p.send("PUT /__admin/fault?delay=30&times=1", "")
-	p.see("#end", "End fault")
 	p.start("POST /v1/pets", rex)
-	p.see("#sign.active #headline", "1 request held. New requests are answered as usual", "#count", "1 waiting",
+	p.see("#sign.active #headline", "1 request held. New requests are answered as usual",
 		"#sentence", "The fault is used up: 1 request got it.", "#end", "End and release")
 	p.send("GET /v1/pets?limit=1", "")
 	p.see("#count", "2 requests, 1 waiting")
@@ -486,8 +441,6 @@ func testWaiting(p *page) {
 	p.see("#sign.active #headline", "429", ".detail", "Answer", "#count", "32 requests")
 	p.equal("[document.activeElement === $('pre'), $('pre').offsetWidth, String(getSelection())]",
 		p.eval("return [true, ...read]"))
-	p.send("DELETE /__admin/fault", "")
-	p.see("#headline", usual)
 
 	// A row that is pressed has its click, although its request ends.
 	p.anew()
@@ -517,7 +470,6 @@ func testDetail(p *page) {
 	p.see("#list", "after is 'x'")
 	p.click("400 GET")
 	p.see("#rows details:last-of-type", "X-Id: 7", "#rows details:last-of-type", `"code":"invalid_parameter"`)
-	p.equal("$$('.detail button').map(shown)", []string{"Copy as curl", "Copy as curl"})
 
 	// A request that is known as a whole is copied as a line that sends it again, with the key.
 	p.anew()
@@ -552,32 +504,25 @@ func testDetail(p *page) {
 	p.send("POST /v1/pets", strings.Repeat("x", 4000))
 	p.send("POST /v1/pets", strings.Repeat("x", 4001), "Transfer-Encoding: chunked")
 	p.send("POST /v1/pets", strings.Repeat("\xff", 5000)) // the first 4,000 take 12,000 in UTF-8
-	p.send("POST /v1/pets", strings.Repeat("x", 65_537), "Transfer-Encoding: chunked")
-	for _, code := range []string{"503", "lost", "hangup", "truncate", "html"} {
+	for _, code := range []string{"503", "lost", "hangup", "truncate"} {
 		p.send("GET /v1/pets/1", "", "Prefer: code="+code)
 	}
-	for _, code := range []string{"stall", "drip"} {
-		p.start("GET /v1/pets/1", "", "Prefer: code="+code)
-		p.see("#list summary:has(.waits)", code)
-		p.leave()
-		p.see("#list summary:has(.waits)", "")
-	}
+	p.start("GET /v1/pets/1", "", "Prefer: code=stall")
+	p.see("#list summary:has(.waits)", "stall")
+	p.leave()
 	p.send("HEAD /v1/pets", "", "Prefer: code=malformed")
-	p.equal("rows().length", 13)
+	p.see("#list", "HEAD", "#list summary:has(.waits)", "")
 	p.eval("$$('#rows summary').forEach((row) => row.click())")
 	p.equal("$$('.detail').map((one) => [...one.querySelectorAll('h3')].map(shown).join('; '))", []string{
 		"Sent, the first 4000 of 4026 bytes; Answer, the first 4000 of 4034 bytes",
 		"Sent; Answer",
 		"Sent, the first 4000 bytes; Answer",
 		"Sent, the first 4000 of 5000 bytes; Answer",
-		"Sent, the first 4000 bytes; Answer",
 		"Sent; Answer",
 		"Sent; Answer, not sent, the first 4000 of 4034 bytes",
 		"Sent",
 		"Sent; Answer, half sent, the first 4000 of 4034 bytes",
-		"Sent; Answer, HTML",
 		"Sent; Answer, half sent, the first 4000 of 4034 bytes",
-		"Sent; Answer, the first 4000 of 4034 bytes",
 		"Sent; Answer",
 	})
 	// Less was done than the fault is meant to do.
@@ -587,114 +532,82 @@ func testDetail(p *page) {
 	p.equal("$$('.detail').every((one) => one.offsetHeight < list.offsetHeight)", true)
 }
 
-// The list follows its end, but does not move a row in sight that is open, pressed,
-// focused or pointed at.
+// The list follows its end, unless somebody has scrolled away. What somebody reads or aims at
+// stays where it is, although rows come, and one above it grows.
 func testList(p *page) {
-	sent := 0
-	send := func(count int) {
-		for range count {
-			sent++
-			p.send(fmt.Sprintf("GET /v1/pets/%d?", sent), "")
-		}
-		p.see("#count", fmt.Sprint(sent))
-	}
 	const isAtEnd = "list.scrollTop > 0 && list.scrollTop + list.clientHeight > list.scrollHeight - 2"
 	const top = "window.row.getBoundingClientRect().top"
-	pick := func(number int) any {
+	sent := 0
+	send := func(count int) {
 		p.Helper()
-		p.equal("Boolean(window.row = $$('#rows summary').find((one) => shown(one).includes(arguments[0])))", true,
-			fmt.Sprintf("/v1/pets/%d?", number))
-		return p.eval("return " + top)
+		p.sendMany(count, "GET /v1/pets/7")
+		sent += count
+		p.see("#count", fmt.Sprint(sent))
 	}
 	send(60)
 	p.equal(isAtEnd, true)
 	p.see("#below", "")
-
 	p.eval("list.scrollTop = 0; readings = 0") // as somebody does
 	p.equal("readings > 9 && list.scrollTop", 0)
-	p.click("To the newest")
-	p.equal(isAtEnd, true)
-
-	// A row that opens, and one that is focused, stay where they are.
-	before := pick(47)
-	p.eval("row.click()")
-	p.see("#rows [open]", "GET /v1/pets/47?")
-	p.equal(top, before)
-	send(30)
-	p.see("#below", "To the newest")
-	p.equal(top, before)
-	p.eval("below.focus()")
+	p.eval("$('#rows summary').click(); below.focus()")
 	p.press(enter)
 	p.equal(isAtEnd, true)
-	p.see("#below", "")
-	p.equal("document.activeElement.id", "list") // as the button does nothing any more
+	p.equal("document.activeElement.id + shown(below)", "list") // as the button does nothing any more
 	send(3)
 	p.equal(isAtEnd, true) // as the open row is out of sight
-	p.see("#below", "")
-	pick(93)
-	p.eval("row.click()") // there is no room below it
-	p.equal("isWhole(row) && isWhole($$('.detail pre').at(-1))", true)
-	p.eval("$$('#rows [open] summary').forEach((one) => one.click()); list.scrollTop = 0; $('#clear').focus()")
-	p.press(tab)
-	p.equal("shown(document.activeElement).includes('/v1/pets/1?')", true)
-	p.equal("getComputedStyle(document.activeElement).outline.includes('solid 2px')", true)
-	p.eval("row.focus(); list.scrollTop = list.scrollHeight")
-	before = p.eval("return " + top)
-	send(2)
-	p.see("#below", "To the newest")
-	p.equal(top, before)
-	p.press(enter)
-	p.see("#rows [open]", "/v1/pets/93?")
-	p.press(tab)
-	p.press(tab)
-	p.see("pre:focus", "GET /v1/pets/93?") // which may be scrolled
 
-	// What one aims at stays, until the pointer rests, and nothing comes below the pointer. A row
-	// that is pressed is there until it is released, however long that takes.
-	p.eval("document.activeElement.blur(); $('#rows [open] summary').click(); below.click()")
-	before = pick(95)
-	p.eval("window.clock = Date.now()")
-	p.mouse("mouseMoved", 200, 600)
-	send(3)
-	p.equal("shown(below)", "")
-	p.equal(top, before)
-	p.eval("window.clock = undefined")
-	p.equal(isAtEnd, true)
-	before = pick(96)
-	p.mouse("mousePressed", 200, before.(float64)+9)
-	send(2)
-	p.eval("readings = 0")
-	p.equal("readings > 9 && shown(below)", "")
-	p.equal(top, before)
-	p.mouse("mouseReleased", 200, before.(float64)+9)
-	p.see("#rows [open]", "/v1/pets/96?")
-	p.eval("row.click(); below.click()")
-
-	// When a row above it grows, one that is open, has the focus, or is aimed at stays.
-	for _, act := range []string{"row.click()", "row.focus()", "mouseMoved", "mousePressed"} {
+	for _, tt := range []struct{ act, below string }{
+		{"row.click()", "To the newest"},
+		{"row.focus()", "To the newest"},
+		{"mousePressed", ""}, // nothing comes below the pointer
+		{"mouseMoved", ""},
+	} {
 		p.mouse("mouseMoved", 1300, 700)
+		p.eval("$$('#rows [open] summary').forEach((one) => one.click()); document.activeElement.blur(); below.click()")
 		p.send("PUT /__admin/fault?delay=30&operation=createPet", "")
 		p.start("POST /v1/pets", "[]")
 		sent++
-		p.see("#list .waits", "waiting")
 		send(3)
 		p.equal(isAtEnd, true)
-		before = pick(sent)
-		if strings.HasPrefix(act, "mouse") {
-			p.eval("window.clock = Date.now()")
-			p.mouse(act, 200, before.(float64)+9)
+		p.eval("window.waits = $('#rows summary:has(.waits)'); window.row = $$('#rows summary').at(-1)")
+		y := p.eval("return "+top).(float64) + 9
+		if strings.HasPrefix(tt.act, "mouse") {
+			p.eval("window.clock = arguments[0] === 'mouseMoved' ? Date.now() : undefined", tt.act)
+			p.mouse(tt.act, 200, y)
 		} else {
-			p.eval(act)
+			p.eval(tt.act)
 		}
-		p.equal("Boolean(window.waits = $('#rows summary:has(.waits)')) && $('#rows [open]:not(:has(.detail))')", nil)
-		before = p.eval("return " + top)
-		p.eval("window.height = waits.offsetHeight")
+		p.equal("$('#rows [open]:not(:has(.detail))')", nil)
+		before := p.eval("window.height = waits.offsetHeight; return " + top)
+		send(3)
+		p.see("#below", tt.below)
+		p.equal(top, before)
 		p.send("DELETE /__admin/fault", "")
 		p.equal("waits.offsetHeight > height", true)
-		p.equal(top, before)
-		p.mouse("mouseReleased", 200, before.(float64)+9)
-		p.eval("window.clock = undefined; document.activeElement.blur(); $$('#rows [open] summary').forEach((one) => one.click()); below.click()")
+		p.eval("readings = 0")
+		p.equal("readings > 9 && "+top, before)
+		p.see("#below", tt.below)
+		p.mouse("mouseReleased", 200, y)
+		p.eval("window.clock = undefined")
+		p.equal("row.parentElement.open", tt.act == "row.click()" || tt.act == "mousePressed")
 	}
+	p.equal(isAtEnd, true) // as the pointer rests
+	p.mouse("mouseMoved", 1300, 700)
+
+	// A row that opens at the end is seen with its detail.
+	p.eval("below.click(); window.row = $$('#rows summary').at(-1); row.click()")
+	p.equal("isWhole(row) && isWhole($$('.detail pre').at(-1))", true)
+
+	// With the keyboard, one comes from the controls to the rows, and to what they show.
+	p.eval("$('#clear').focus()")
+	p.press(tab)
+	p.equal("document.activeElement === $('#rows summary')", true)
+	p.equal("getComputedStyle(document.activeElement).outline.includes('solid 2px')", true)
+	p.press(enter)
+	p.see("#rows [open]", "Sent")
+	p.press(tab)
+	p.press(tab)
+	p.see("pre:focus", "GET /v1/pets/7") // which may be scrolled
 }
 
 // The list has the last thousand requests that have ended, and those that wait.
@@ -709,13 +622,8 @@ func testLast(p *page) {
 	p.sendMany(1, "GET /v1/pets/7?last")
 	p.see("#count", "1,002 requests, 1 waiting") // as the oldest is open
 	p.eval("$('#rows [open] summary').click()")
-	p.sendMany(1, "GET /v1/pets/7?last")
-	p.see("#count", "1,001 requests, 1 waiting")
 	leave()
 	p.see("#count", "1,000 requests", "#rows", "client left GET /v1/pets?slow") // as it ended last
-	p.send("POST /__admin/reset", "")
-	p.send("GET /v1/pets?new", "")
-	p.equal("headings()", []string{"Period 1 · 999 requests, 999 problems", "Period 2 · 1 request"})
 
 	// What has ended, and is not in the journal any more, does not wait for ever.
 	p.start("GET /v1/pets?slow", "", "Prefer: delay=30")
@@ -727,8 +635,6 @@ func testLast(p *page) {
 	p.eval("window.isPaused = false")
 	p.equal("shown(count)", "1,000 requests")
 	p.equal("$$('.waits').length", 0)
-	p.command("/refresh", struct{}{})
-	p.see("#count", "1,000 requests")
 }
 
 // The filter finds the requests that show all its words or have them in what was sent and
@@ -749,7 +655,6 @@ func testFilter(p *page) {
 		{"Not_Found", "GET /v1/pets/7"}, // in the answer
 		{"  SHOP body adds pet 1 ignored: x", "POST /v1/pets?x=1"},
 		{"edg 156", "GET /v1/pets/7"},
-		{"get404", ""},
 		{"x-id: hidden", "GET /v1/pets?limit=404&post"}, // a header
 		{"location: /v1/pets/1", "POST /v1/pets?x=1"},   // a header of the answer
 		{"getpet", "GET /v1/pets/7"},                    // an operation
@@ -761,17 +666,15 @@ func testFilter(p *page) {
 		p.fill("filter", tt.filter)
 		p.equal("$$('#rows summary').map((one) => shown(one.querySelector('.what .mono'))).join('')", tt.want)
 		p.equal("shown(count)", map[bool]string{true: "1 of 4 requests", false: "0 of 4 requests"}[tt.want != ""])
-		p.see("#noneFound", map[bool]string{true: "", false: "No request is shown."}[tt.want != ""])
 	}
 	p.see("#heard", "1 of 4 requests")
 	p.fill("filter", p.eval("return $('#rows summary').children[1].textContent").(string)) // the time
-	p.see("#count", "0 of 4 requests")
+	p.see("#count", "0 of 4 requests", "#noneFound", "No request is shown.")
 	p.fill("filter", "rst")
 	p.send("GET /v1/pets", "")
 	p.send("GET /v1/pets", "", "Prefer: code=rst")
-	p.see("#count", "2 of 6 requests")
+	p.see("#count", "2 of 6 requests", "#noneFound", "")
 	p.click("Problems only (4)")
-	p.see("#count", "2 of 6 requests")
 	p.fill("filter", "")
 	p.equal("failed.ariaPressed + rows().map((row) => row.split('|')[0])", "true400,404,no answer,no answer")
 	p.equal("headings()", []string{"Period 2 · TestCheckout · 2 requests, 1 problem", "Period 3 · 4 requests, 3 problems"})
@@ -825,11 +728,9 @@ func testSend(p *page) {
 		p.resize(width, 768, "light")
 		p.anew()
 		p.eval("window.before = places()")
-		for _, pets := range []string{"1 Rex", "2 Rex 2 1 Rex", "3 Rex 3 2 Rex 2 1 Rex"} {
-			p.click("Add a pet")
-			p.equal("[shown(petRows), addPet.ariaBusy]", []string{pets, "false"})
-		}
-		p.equal("moved(before)", []string{})
+		p.click("Add a pet", "Add a pet", "Add a pet")
+		p.see("#petRows", "3 Rex 3 2 Rex 2 1 Rex")
+		p.equal("[moved(before), addPet.ariaBusy]", []any{[]string{}, "false"})
 	}
 
 	// An app in the same browser is not the page.
@@ -869,18 +770,14 @@ func testStory(p *page) {
 	tell()
 	p.see("#headline", "This page sent a pet, and got no answer.", "#sentence", "It will send it again.")
 	p.equal("sign.className", "")
-	p.eval("goOn()")
-	p.see("#headline", "The pet is there twice.")
 	p.send("GET /v1/pets", "")
 	p.see("#sign.calm #headline", usual)
 
 	// After a reset, it does not go on.
-	p.anew()
-	tell()
 	p.send("POST /__admin/reset", "")
 	p.eval("goOn()")
 	p.equal("story.ariaBusy", "false")
-	p.equal("rows()", []string{"no answer|POST /v1/pets|Prefer: code=lost|adds pet 1"})
+	p.equal("rows()", []string{"no answer|POST /v1/pets|Prefer: code=lost|adds pet 1", "200|GET /v1/pets"})
 	p.see("#petRows", "", "#sign.calm #headline", usual, "#start", "")
 }
 
@@ -888,36 +785,32 @@ func testStory(p *page) {
 func testPeriods(p *page) {
 	p.send("POST /v1/pets", rex)
 	p.send("PUT /__admin/fault?code=503&operation=getPet", "")
-	p.see("#headline", "503", "#list", "201", "#petRows", "1 Rex")
-	p.equal("headings()", []string{})
 	p.eval("window.answer = false") // each dialog is cancelled
 	p.click("Reset all")
 	p.send("GET /v1/nothing", "")
-	p.see("#list", "404", "#headline", "503")
-	p.equal("rows().length", 2)
+	p.see("#list", "404", "#headline", "503", "#petRows", "1 Rex")
+	p.equal("headings()", []string{}) // as there is one
 
 	// Nothing is lost, although the page reads only after all of this.
 	want := []string{"201|POST /v1/pets|adds pet 1", "404|GET /v1/nothing"}
 	p.eval("window.isPaused = true")
 	for _, test := range []string{"TestCheckout", markup, ""} {
 		p.send("POST /__admin/reset?test="+url.QueryEscape(test), "")
-		for _, url := range []string{"/v1/pets?a", "/v1/pets?b", "/v1/pets?c"} {
-			p.send("GET "+url, "")
-			want = append(want, "200|GET "+url)
-		}
+		p.send("GET /v1/pets", "")
+		want = append(want, "200|GET /v1/pets")
 	}
 	p.send("POST /__admin/reset", "")
 	p.eval("window.isPaused = false")
 	p.see("#heard", "Reset or cleared")
 	p.equal("rows()", want)
 	p.equal("headings()", []string{
-		"Period 1 · 2 requests, 1 problem", "Period 2 · TestCheckout · 3 requests", "Period 3 · " + markup + " · 3 requests",
-		"Period 4 · 3 requests", "Period 5 · 0 requests",
+		"Period 1 · 2 requests, 1 problem", "Period 2 · TestCheckout · 1 request", "Period 3 · " + markup + " · 1 request",
+		"Period 4 · 1 request", "Period 5 · 0 requests",
 	})
 	p.click("Problems only (1)") // without the groups of what has none
 	p.equal("rows().concat(headings())", []string{"404|GET /v1/nothing", "Period 1 · 2 requests, 1 problem"})
 	p.click("Problems only")
-	p.see("#count", "11 requests", "#headline", usual, "#petCount", "None")
+	p.see("#count", "5 requests", "#headline", usual, "#petCount", "None")
 
 	// It is all there again when the page is loaded again. Who empties the list on this page
 	// has an empty list.
@@ -925,14 +818,13 @@ func testPeriods(p *page) {
 	p.eval("window.readings = 0")
 	p.equal("rows()", want)
 	p.equal("readings > 9 && shown(heard)", usual) // and nothing that was there before
-	p.send("GET /v1/pets?late", "")
-	p.see("#list", "?late")
+	p.send("GET /v1/pets/7", "")
+	p.see("#count", "6 requests")
 	p.click("Clear")
 	p.see("#start", "", "#rows", "", "#noneFound", "No request is shown.")
-	p.equal("JSON.parse(arguments[0]).requests.length", 12, p.send("GET /__admin/requests?history=true", ""))
-	p.equal("shown(count)", "Requests")
+	p.equal("JSON.parse(arguments[0]).requests.length", 6, p.send("GET /__admin/requests?history=true", ""))
 	p.send("GET /v1/pets", "")
-	p.see("#list", "200")
+	p.see("#count", "1 request")
 	p.eval("window.answer = true")
 	p.click("Reset all")
 	p.see("#start", empty, "#rows", "", "#heard", "Reset or cleared")
@@ -956,18 +848,13 @@ func testPeriods(p *page) {
 	p.see("#rows [open]", "Copy as curl")
 	p.equal("$$('.detail button').length", 1) // as the request that it repeats was cleared
 
-	// After a reset, there may be more requests than before. The last pets are there, with
-	// exact ids.
+	// After a reset, the last pets of a seed are there, with exact ids.
 	p.send("POST /__admin/reset", "["+strings.Repeat(rex+",", 250)+`{"id":9223372036854775806,"name":":1234567890123456","categoryId":7}]`)
-	p.send("GET /v1/pets/3", "")
-	p.send("GET /v1/pets/4", "")
-	p.equal("rows().slice(-2)", []string{"200|GET /v1/pets/3", "200|GET /v1/pets/4"})
 	p.see("#petRows", `9223372036854775806 :1234567890123456 250 Rex`, "#petCount", "the last 100 of 251")
 	p.equal("$$('#petRows li').length", 100)
-	p.send("POST /v1/pets", rex, "Prefer: code=lost")
+	p.send("POST /v1/pets", rex)
 	p.see("#petRows", `9223372036854775807 Rex 9223372036854775806 :1234567890123456 250 Rex`, "#list", "adds pet 9223372036854775807")
 	p.send("POST /__admin/reset", "["+strings.Repeat(rex+",", 99)+rex+"]")
-	p.see("#petRows", "100 Rex 99 Rex")
 	p.equal("shown(petCount)", "100") // as these are all
 }
 
@@ -1006,8 +893,6 @@ func testTrouble(p *page) {
 		status                 int
 	}{
 		{"/__admin/fault", `null`, "Petstore does not answer: what answers, with the status 200, is not petstore.", 200},
-		{"/__admin/fault", `{"code":"503`, "Petstore does not answer: what answers, with the status 200, is not petstore.", 200},
-		{"/__admin/requests", `{"meta":{"total":9,"since":"x"}}`, "This page cannot show what petstore answers.", 200},
 		{"/__admin/pets", `[{"id":1}]`, "This page cannot show what petstore answers.", 200},
 		{"/__admin/fault", `<html>`, "Petstore does not answer: what answers, with the status 502, is not petstore.", 502}, // as a proxy
 		{"/__admin/fault", `{"error":"x"}`, "Petstore does not answer: what answers, with the status 401, is not petstore.", 401},
@@ -1040,12 +925,11 @@ func testLooks(p *page) {
 	long := "POST /v1/pets?" + strings.Repeat("long", 100)
 	p.send("POST /__admin/reset?test="+strings.Repeat("Long", 50), `[{"id":99,`+rex[1:]+","+strings.Replace(rex, "Rex", strings.Repeat("R", 500), 1)+"]")
 	p.send("PUT /__admin/fault?code=lost,503,ok,429&operation=createPet", "")
-	for range 3 {
-		p.send("POST /v1/pets", rex)
-	}
+	p.send("POST /v1/pets", rex)
+	p.send("POST /v1/pets", rex)
+	p.send("POST /v1/pets", rex)
 	p.send("GET /v1/pets/7", "", "Authorization: Bearer none", "User-Agent: "+strings.Repeat("agent ", 99))
 	p.send(long, rex, "X-Long: "+long, "Prefer: code=lost")
-	p.send(long, rex, "Prefer: code=409, error-code="+strings.Repeat("long", 25))
 	p.send("GET /v1/pets/99", "", "Prefer: code=truncate")
 	p.start("POST /v1/pets", rex, "Prefer: code=stall, delay=30")
 	p.see("#list", "waiting", "#list", "adds pet 103", "#headline", "429", "#petRows", "RRR")
@@ -1072,13 +956,6 @@ func testLooks(p *page) {
 		p.eval("document.activeElement.blur()")
 	}
 
-	// On a projector, what one reads from the third row is large, and the faults and the pets,
-	// which are the proof, are in sight.
-	p.resize(1280, 720, "light")
-	p.equal("$$('main *').filter(shown).every((one) => parseFloat(getComputedStyle(one).fontSize) >= 16)", true)
-	p.equal("controls.scrollHeight <= controls.clientHeight && $$('#petRows li').slice(0, 3).every(isWhole)", true)
-	p.equal("Boolean(controls.compareDocumentPosition(list) & Node.DOCUMENT_POSITION_FOLLOWING)", true) // as rows are many stops
-
 	// At 400 % zoom, all of the page scrolls, and how to use curl can be scrolled to its end.
 	p.resize(320, 192, "light")
 	p.eval("$('.verdict').scrollIntoView({block: 'center'})")
@@ -1089,11 +966,10 @@ func testLooks(p *page) {
 
 	// With forced colours, an open row and an active fault are seen all the same.
 	p.resize(1024, 768, "light")
-	p.send("PUT /__admin/fault?code=503", "")
 	p.devtools("Emulation.setEmulatedMedia",
 		map[string]any{"features": []map[string]string{{"name": "forced-colors", "value": "active"}}})
 	p.eval("$$('#rows summary')[2].click()")
-	p.see("#sign.active #headline", "503", "#rows [open]", "Answer")
+	p.see("#rows [open]", "Answer")
 	p.equal("[$('#rows [open]'), $('#sign.active')].map((one) => getComputedStyle(one).outlineWidth)", []string{"2px", "2px"})
 	p.equal("getComputedStyle($('.chip')).color === getComputedStyle(document.body).color", true) // not as a link
 
@@ -1105,17 +981,15 @@ func testLooks(p *page) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	for _, scheme := range []string{"light", "dark"} {
+	p.eval(string(axe))
+	for _, fault := range []string{"PUT /__admin/fault?code=503", "DELETE /__admin/fault"} {
+		p.send(fault, "")
+		p.equal("sign.className === 'active'", fault[0] == 'P')
 		for _, width := range []int{390, 1366} {
-			for _, fault := range []string{"PUT /__admin/fault?code=503", "DELETE /__admin/fault"} {
+			for _, scheme := range []string{"light", "dark"} {
 				p.resize(width, 768, scheme)
-				p.send(fault, "")
-				p.equal("sign.className === 'active'", fault[0] == 'P')
-				violations := p.eval(string(axe) + `; return axe.run().then(({violations}) =>
-					violations.map(({id, nodes}) => [id, ...nodes.map(({html}) => html)]));`).([]any)
-				if len(violations) > 0 {
-					p.Errorf("%s, %d px: axe-core finds %q", scheme, width, violations)
-				}
+				p.equal("arguments[0]", []string{}, p.eval(`return axe.run().then(({violations}) =>
+					violations.map(({id, nodes}) => [id, ...nodes.map(({html}) => html)]))`))
 			}
 		}
 	}
@@ -1133,7 +1007,6 @@ func testPicture(p *page) {
 	p.send("PUT /__admin/fault?code=ok,lost,ok,429&operation=createPet", "")
 	for _, body := range []string{`{"name":"Bella","categoryId":2}`, rex, rex} {
 		p.send("POST /v1/pets", body, "User-Agent: shop/2.1")
-		p.eval("return new Promise((resolve) => realTimeout(resolve, 400))")
 	}
 	p.click("no answer POST")
 	p.see("#headline", "429", "#petRows", "3 Rex 2 Rex 1 Bella", ".detail", "Answer, not sent")
@@ -1188,7 +1061,7 @@ const helpers = `
 	const realFetch = window.fetch;
 	window.realTimeout = window.setTimeout;
 	window.until = async (look, want) => {
-		const end = realNow() + 120_000;
+		const end = realNow() + 30_000;
 		for (;;) {
 			const got = JSON.stringify(look() ?? null);
 			if (got === JSON.stringify(want) || realNow() > end) {
@@ -1220,10 +1093,6 @@ const helpers = `
 		if (window.fake && path.startsWith(window.fake[0]) && init?.method !== "POST") {
 			return new Response(window.fake[1], {status: window.fake[2]});
 		}
-		if (window.journal && path.startsWith("/__admin/requests")) {
-			const after = Number(new URLSearchParams(path.split("?")[1]).get("after"));
-			return Response.json({...journal, requests: journal.read().filter(({ended}) => ended > after)});
-		}
 		return realFetch(path, init);
 	};
 	if (situation.startsWith("?forbidden")) {
@@ -1236,7 +1105,7 @@ const helpers = `
 	const clipboard = {writeText: async (text) => void (window.copied = text)};
 	Object.defineProperty(navigator, "clipboard", {get: () => window.cannotCopy ? undefined : clipboard});`
 
-// equal waits for two minutes at most until an expression has a value.
+// equal waits for half a minute at most until an expression has a value.
 func (p *page) equal(expression string, want any, args ...any) {
 	p.Helper()
 	got := p.eval("return until(() => "+expression+", [...arguments].at(-1))", append(args, want)...)
@@ -1410,35 +1279,30 @@ func (p *page) try(path string, params any) (any, error) {
 // startBrowser starts a browser. It skips the test if there is none that runs.
 func (p *page) startBrowser() {
 	p.Helper()
-	const missing = "the page is not tested, which needs Chromium and chromedriver: %v\n%s"
+	const missing = "the page is not tested, which needs Chromium and chromedriver: %v"
 	driver := exec.Command("chromedriver", "--port=0")
 	driver.WaitDelay = time.Second
 	stdout, err := driver.StdoutPipe()
-	driver.Stderr = driver.Stdout
-	said := ""
 	if err := errors.Join(err, driver.Start()); err != nil {
-		p.Skipf(missing, err, "")
+		p.Skipf(missing, err)
 	}
 	var base string
 	lines := bufio.NewScanner(stdout)
 	for base == "" && lines.Scan() {
-		said += lines.Text() + "\n"
 		if _, port, ok := strings.Cut(lines.Text(), "started successfully on port "); ok {
 			base = "http://127.0.0.1:" + strings.TrimSuffix(port, ".")
 		}
 	}
 	if base == "" {
-		p.Skipf(missing, driver.Wait(), said)
+		p.Skipf(missing, driver.Wait())
 	}
 	p.Cleanup(func() {
-		if resp, err := http.Get(base + "/shutdown"); err == nil {
-			resp.Body.Close()
-		}
+		http.Get(base + "/shutdown")
 		driver.Wait()
 	})
 	p.session = base + "/session"
 	options := json.RawMessage(`{"capabilities": {"alwaysMatch": {
-		"timeouts": {"script": 180000},
+		"timeouts": {"script": 60000},
 		"goog:chromeOptions": {"args": [
 			"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 			"--disable-background-networking", "--disable-component-update", "--disable-sync"
@@ -1449,7 +1313,7 @@ func (p *page) startBrowser() {
 		session, err = p.try("", options)
 	}
 	if err != nil {
-		p.Skipf(missing, err, "")
+		p.Skipf(missing, err)
 	}
 	p.session += "/" + session.(map[string]any)["sessionId"].(string)
 	p.devtools("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": helpers})
