@@ -169,13 +169,14 @@ async function readNews() {
 }
 
 // removeRows removes the rows of requests that wait and are not in the journal any more,
-// and of those that have ended, all but the last thousand to end, and one that is open.
+// and of those that have ended, all but the last thousand to end, and those in sight.
 function removeRows(all) {
   const known = new Set(all.map(({ arrived }) => arrived));
   const lost = waitingRows().filter(({ request }) => !known.has(request.arrived));
   const ended = [...rows.values()].filter(({ request }) => !isWaiting(request));
   ended.sort((a, b) => a.request.ended - b.request.ended);
-  const old = ended.slice(0, -maxRequests).filter(({ open }) => !open);
+  const seen = rowsInSight();
+  const old = ended.slice(0, -maxRequests).filter((row) => !seen.includes(row));
   for (const row of [...lost, ...old]) {
     rows.delete(row.request.arrived);
     row.remove();
