@@ -1,11 +1,7 @@
 """Tests of an HTTP client of petstore, for Python 3.10 or newer with pytest.
 
-Copy this file into your project. In its folder, build petstore from its clone, and run the tests:
-
-    go build -C ../petstore -o "$PWD/" .
-    pytest test_petstore.py
-
-They pass with the sample client below. Then put your own client in its place.
+Copy this file and the binary petstore into a folder of your project. The tests pass with the sample
+client below. Then put your own client in its place.
 """
 import datetime
 import http.client
@@ -13,7 +9,6 @@ import json
 import os
 import pathlib
 import re
-import secrets
 import subprocess
 import time
 import urllib.error
@@ -92,9 +87,8 @@ class Client:
 
 
 def test_lost_answer(petstore):
-    # The first request gets a 503. The second adds its pet, but its answer is lost. The connection
-    # of the third is reset. The fourth and the fifth add their pets, but get a page of HTML and
-    # half of the answer. A client that repeats no lost POST reports an error after each of these.
+    # The first request gets a 503, and the third a reset. The second, the fourth and the fifth add
+    # their pets, but get no answer, a page of HTML, and half of the answer.
     fault = "code=503,lost,rst,html,truncate&operation=createPet"
     client = petstore.client(0, fault, tries=6, timeout=5)
     wants = [
@@ -119,13 +113,11 @@ def test_stalled_answer(petstore):
     _, error = outcome(client.create_pet, "Rex")
     took = time.monotonic() - begin
     if REPEATS_LOST_POST:
-        seconds = 4
         petstore.check(error, "error, stored pets: 2, statuses: [201, 201]")
     else:
-        seconds = 2
         petstore.check(error, "error, stored pets: 1, statuses: [201]")
-    if took > seconds + 5:
-        petstore.fail(f"create_pet took {took:.1f} s, want about {seconds} s", error)
+    if took > 10:
+        petstore.fail(f"create_pet took {took:.1f} s, want 2 s for each try", error)
 
 
 def test_late_answer(petstore):
@@ -153,8 +145,7 @@ def test_obeys_retry_after(petstore):
 
 def test_lists_all_pages(petstore):
     # A page has 20 pets. Half of the second page arrives, then half and no more for 30 seconds, and
-    # then all of it. Instead of the third page, the connection is closed. The module http.client
-    # repeats none of these requests by itself.
+    # then all of it. Instead of the third page, the connection is closed.
     fault = "code=ok,truncate,stall,ok,hangup&operation=listPets"
     client = petstore.client(45, fault, tries=5, timeout=2)
     pets, error = outcome(client.list_pets)
@@ -167,8 +158,8 @@ def test_lists_all_pages(petstore):
 # The path of the binary. Windows finds petstore.exe by itself.
 PETSTORE = pathlib.Path(__file__).with_name("petstore")
 
-# The key of the petstore of PETSTORE_URL, or one of this run, which any other petstore refuses.
-KEY = os.environ.get("PETSTORE_API_KEY") or secrets.token_hex()
+# The key of the petstore of PETSTORE_URL, or of those that the tests start.
+KEY = os.environ.get("PETSTORE_API_KEY") or "test"
 
 # A proxy of the environment could not reach petstore. Some clients read only one of these.
 for name in "no_proxy", "NO_PROXY":
@@ -184,10 +175,11 @@ def outcome(function, *args):
 
 
 @pytest.fixture
-def petstore():
+def petstore(request):
     """The petstore of PETSTORE_URL or, if that is not set, one that runs until its test ends."""
+    test = request.node.name
     if base := os.environ.get("PETSTORE_URL"):
-        yield Petstore(base)
+        yield Petstore(base, test)
         return
     try:
         process = subprocess.Popen(
@@ -204,26 +196,28 @@ def petstore():
         base = process.stdout.readline().strip()
         if not base:
             raise RuntimeError("petstore did not start; its standard error says why")
-        yield Petstore(base)
+        yield Petstore(base, test)
         process.terminate()  # a forked process may keep the standard input open
 
 
 class Petstore:
-    def __init__(self, base):
+    def __init__(self, base, test):
         self.base = base  # the base URL of the API, such as http://127.0.0.1:54321/v1
+        self.test = test  # the name of the test, which its requests have in the journal
 
     def client(self, pets, fault, tries, timeout):
         """Makes a client, and sets the number of pets and the fault.
 
-        The client adds a pet first, because some HTTP libraries repeat a request by themselves
-        only if its connection has been used before. A reset then removes this pet.
+        The client adds a pet first, because some libraries repeat a request by themselves only if
+        its connection has been used before.
         """
-        self.send("POST", "/__admin/reset", [])
+        reset = "/__admin/reset?test=" + urllib.parse.quote(self.test)
+        self.send("POST", reset, [])
         client = new_client(self.base, KEY, tries, timeout)
         ida, error = outcome(client.create_pet, "Ida")
         if error or ida["id"] != 1:
             self.fail(f"without a fault, create_pet returned {ida}, want the id 1", error)
-        self.send("POST", "/__admin/reset", [{"name": "Rex", "categoryId": 7}] * pets)
+        self.send("POST", reset, [{"name": "Rex", "categoryId": 7}] * pets)
         self.send("PUT", "/__admin/fault?" + fault)
         return client
 
@@ -245,12 +239,13 @@ class Petstore:
         return self.send("GET", "/__admin/requests?waiting=0")["requests"]
 
     def fail(self, message, error):
-        """Fails, and shows the error that the client reported, and what it sent."""
+        """Fails, and shows what the client reported and sent, and where all of it may be."""
         __tracebackhide__ = True
         message += f"; REPEATS_LOST_POST is {REPEATS_LOST_POST}\nthe error of the client: {error!r}"
         for r in self.requests():
             message += f"\n{r['method']} {r['url']} {r['body']}: {r['status']} {r.get('fault', '')}"
-        pytest.fail(message)
+        test = json.dumps(self.test, ensure_ascii=False)
+        pytest.fail(f"{message}\nall of it, if the journal is kept: grep -F '\"test\":{test}' requests.json")
 
     def send(self, method, path, body=None):
         """Sends a request to /__admin."""
