@@ -159,7 +159,7 @@ async function readNews() {
     });
   }
   for (const row of waitingRows()) {
-    setText(row.firstChild.lastChild, durationOf(row.request));
+    setText(row.querySelector(".duration"), durationOf(row.request));
   }
   if (isFirst) {
     unsaid = []; // what was there before is not new
@@ -364,7 +364,7 @@ function drawRow(row) {
     cell("quiet", String(arrived)),
     cell("quiet", timeOf(time)),
     ...cells,
-    cell("quiet", durationOf(request)),
+    cell("quiet duration", durationOf(request)),
   );
   const fields = [headers, request.answerHeaders ?? {}].flatMap(Object.entries).map((field) => field.join(": "));
   const shown = cells.map((one) => one.textContent);
