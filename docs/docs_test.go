@@ -39,7 +39,7 @@ func TestReadme(t *testing.T) {
 	for _, shell := range []string{"sh", "bash", "zsh"} {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
-			need(t, shell+" -c :", "curl --version", "grep")
+			need(t, shell+" -c :", "curl --version")
 			s := start(t)
 			running := strings.NewReplacer("PETSTORE_API_KEY=test go run .", "echo "+s+"/v1", "http://127.0.0.1:8080", s,
 				"go run .", "go_run", "/tmp/", "./")
@@ -156,24 +156,14 @@ func TestTables(t *testing.T) {
 		}
 		for _, p := range op.Parameters {
 			row(table, "`"+p.Name+"`", d.values(p.Schema), p.Description)
-			if p.Schema.Type == "number" && p.Schema.Title == "" {
-				t.Errorf("%s: got no title, want the label of a button that makes requests wait", p.Name)
-			}
 		}
 	}
 	members("faults", "", "Fault")
 	members("journal", "", "Journal")
 	members("journal", "requests[].", "JournalEntry")
 	members("journal", "meta.", "JournalMeta")
-	meaning := regexp.MustCompile(`^(Instead of|After) the operation, .*\?$`)
 	for _, code := range d.Components.Schemas["FaultCode"].OneOf {
 		row("codes", d.values(code), code.Description)
-		for _, word := range code.Enum {
-			if word != "ok" && (code.Title == "" || !meaning.MatchString(code.Description)) {
-				t.Errorf("%s: got the title %q and the description %q, want a label, and a moment with a question",
-					word, code.Title, code.Description)
-			}
-		}
 	}
 	written := regexp.MustCompile(`(<!-- written: (\w+) -->\n\n.*\n\|---.*\n)(?s:.*?)(\n<!-- end -->)`)
 	for _, file := range []string{"../README.md", "reference.md"} {
@@ -224,38 +214,27 @@ func TestOperations(t *testing.T) {
 			if p.In == "query" {
 				parameters += ", " + p.Name
 			}
-			refused := []string{"", "%C3%A9"} // values that no other parameter takes, if it is used
-			if p.Schema.MaxLength > 0 {
-				longest := strings.Repeat("%C3%A9", p.Schema.MaxLength)
-				refused = []string{longest + "x"}
-				resp, _ := send(t, s, op.request+query+p.Name+"="+longest, "")
-				equal(t, "the status for the longest "+p.Name, resp.StatusCode, 204)
+			statuses := map[any]int{"": 400, "%C3%A9": 400} // by value
+			if longest := strings.Repeat("%C3%A9", p.Schema.MaxLength); longest != "" {
+				statuses = map[any]int{longest: 204, longest + "x": 400}
 			} else {
 				_, answer := send(t, s, op.request+query+p.Name+"=x", "")
 				contains(t, "the message for "+p.Name, commas.Replace(answer), strings.Join(d.words(p.Schema), ", ")+`"`)
 			}
-			if p.Name == "code" {
-				query = "?code=503&" // which the other parameters need
-			}
-			for _, value := range refused {
-				if p.In == "query" {
-					resp, _ := send(t, s, op.request+query+p.Name+"="+value, "")
-					equal(t, "the status for "+p.Name+"="+value, resp.StatusCode, 400)
-				}
-			}
-			if of := d.resolve(p.Schema); of.Type == "string" && of.Enum == nil && of.OneOf == nil && of.Pattern == "" && of.MaxLength == 0 {
-				t.Errorf("%s: got any string, want a description of the values", p.Name)
-			}
-			statuses := map[float64]int{} // by value
 			if least, found := p.Schema.Minimum.(float64); found {
 				statuses[least], statuses[least-1] = 200, 400
 			}
 			if most, found := p.Schema.Maximum.(float64); found {
 				statuses[most], statuses[most+1] = 200, 400
 			}
+			if p.Name == "code" {
+				query = "?code=503&" // which the other parameters need
+			}
 			for value, want := range statuses {
-				resp, _ := send(t, s, fmt.Sprint(op.request, query, p.Name, "=", value), "")
-				equal(t, fmt.Sprint("the status for ", p.Name, "=", value), resp.StatusCode, want)
+				if p.In == "query" {
+					resp, _ := send(t, s, fmt.Sprint(op.request, query, p.Name, "=", value), "")
+					equal(t, fmt.Sprint("the status for ", p.Name, "=", value), resp.StatusCode, want)
+				}
 			}
 			if p.Schema.Default != nil {
 				_, got := send(t, s, op.request+query, "")
@@ -407,7 +386,7 @@ func (op operation) isAdmin() bool { return strings.Contains(op.request, " /__ad
 
 type schema struct {
 	Ref                                             string `json:"$ref"`
-	Description, Type, Title, Pattern               string
+	Description, Type                               string
 	Values                                          string `json:"x-values"` // which are allowed, in words
 	Enum, Required                                  []string
 	MaxLength                                       int
@@ -607,6 +586,7 @@ func run(t *testing.T, dir string, env []string, stdin string, args ...string) (
 	if strings.HasSuffix(args[0], "sh") {
 		cmd.Env = append(cmd.Env, "LC_ALL=C") // or bash may warn of a locale that is not installed
 	}
+	changesOutput := regexp.MustCompile(`^(FORCE_COLOR|PY_COLORS|PYTEST_ADDOPTS|NODE_OPTIONS|PETSTORE_URL)=`)
 	cmd.Env = append(slices.DeleteFunc(cmd.Env, changesOutput.MatchString), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), w, w
 	cmd.Start()
@@ -621,21 +601,13 @@ func run(t *testing.T, dir string, env []string, stdin string, args ...string) (
 	return cmd.ProcessState.ExitCode(), string(text)
 }
 
-// changesOutput matches the variables of an environment that change what tests do or print.
-var changesOutput = regexp.MustCompile(`^(FORCE_COLOR|PY_COLORS|PYTEST_ADDOPTS|NODE_OPTIONS|PETSTORE_URL)=`)
-
-// need skips the test unless these programs are there and, with arguments, run: one that
-// is on the PATH may be too old, or stand for another that is not installed.
+// need skips the test unless these commands succeed: a program that is on the PATH may be
+// too old, or stand for another that is not installed.
 func need(t *testing.T, commands ...string) {
 	t.Helper()
 	for _, command := range commands {
 		args := strings.Fields(command)
-		_, err := exec.LookPath(args[0])
-		var out []byte
-		if err == nil && len(args) > 1 {
-			out, err = exec.Command(args[0], args[1:]...).CombinedOutput()
-		}
-		if err != nil {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 			t.Skipf("%s: %v\n%s", command, err, out)
 		}
 	}
