@@ -725,7 +725,8 @@ func TestFaultCodes(t *testing.T) {
 		_, isTested := rows[e.code]
 		equal(t, "whether there is a row of "+e.code, isTested, true)
 		if e.spoils { // which the page says with this member
-			matches(t, "openapi.json", string(openAPI), `"enum": \["`+e.code+`"\],\s.*\s+"x-body": `)
+			hasBody := regexp.MustCompile(`"enum": \["` + e.code + `"\],\s.*\s+"x-body": `).Match(openAPI)
+			equal(t, "whether openapi.json has x-body for "+e.code, hasBody, true)
 		}
 	}
 
@@ -2660,7 +2661,7 @@ func TestFindings(t *testing.T) {
 			cells = nil
 		}
 	}
-	equal(t, "whether each rule has a row", slices.Contains(found, ""), false)
+	equal(t, "whether a rule has no row", slices.Contains(found, ""), false)
 	written := regexp.MustCompile(`(<!-- written: findings -->\n\n\|.*\n\|.*\n)(?s:.*?)(\n<!-- end -->)`)
 	want := written.ReplaceAllString(readReference(), "${1}"+table+"${2}")
 	if *update {
