@@ -363,6 +363,8 @@ func testPauses(p *page) {
 	retryAfter := func(value string) map[string]any {
 		return map[string]any{"answerHeaders": map[string]string{"Retry-After": value}}
 	}
+	unsent := retryAfter("1")
+	unsent["status"] = 0
 	for _, tt := range []struct {
 		name    string
 		first   map[string]any
@@ -376,6 +378,7 @@ func testPauses(p *page) {
 		{"not too early, but for rounding", retryAfter("1"), "01.049", "0.99 s after its end"},
 		{"a date", retryAfter("Tue, 01 Jan 2030 00:00:01 GMT"), "00.200",
 			"0.15 s after its end, not Tue, 01 Jan 2030 00:00:01 GMT"},
+		{"an answer that was not sent", unsent, "00.200", "0.15 s after its end"},
 		{"no time", retryAfter("soon"), "00.200", "0.15 s after its end"},
 	} {
 		got := p.eval("return told(arguments[0], arguments[1])", tt.first, "2030-01-01T00:00:"+tt.seconds+"Z")
