@@ -253,10 +253,10 @@ func testSign(p *page) {
 	p.equal("readings > 6 && getSelection().toString()", "code=503&delay=0.1&retry-after=7")
 
 	// It is heard when it is new, but not each time that a number in it changes.
-	p.send("PUT /__admin/fault?code=503&times=9", "")
-	p.see("#heard", "Next 9 requests: 503.")
+	p.send("PUT /__admin/fault?code=503&times=9&operation=getPet", "")
+	p.see("#heard", "Next 9 getPet requests: 503.")
 	p.send("GET /v1/pets/7", "")
-	p.see("#headline", "Next 8 requests: 503.", "#heard", ": 503")
+	p.see("#headline", "Next 8 getPet requests: 503.", "#heard", ": 503")
 	p.equal("shown(heard).includes('Next')", false)
 	p.send("PUT /__admin/fault?delay=30", "")
 	p.start("GET /v1/pets?a", "")
