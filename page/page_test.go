@@ -402,9 +402,10 @@ func testPauses(p *page) {
 
 // What waits looks so, for as long as it does, in a row that stays in its place.
 func testWaiting(p *page) {
-	p.send("PUT /__admin/fault?code=stall,drip", "")
+	p.send("PUT /__admin/fault?code=stall,drip,lost", "")
 	for _, tt := range []struct{ prefer, fault, after string }{
 		{"", "stall", "200, client left"},
+		{"", "drip", "200, client left"},
 		{"delay=30", "Prefer: delay=30", "client left"},
 		{"wait=1; Code = stall", "Prefer: code=stall", "200, client left"},
 	} {
