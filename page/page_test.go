@@ -974,6 +974,7 @@ func testLooks(p *page) {
 		map[string]any{"features": []map[string]string{{"name": "forced-colors", "value": "active"}}})
 	p.eval("$$('#rows summary')[2].click()")
 	p.see("#rows [open]", "Answer")
+	p.equal("[list.scrollTop = 999, isWhole($('#rows h3'))][1]", true) // the heading stays
 	p.equal("[$('#rows [open]'), $('#sign.active')].map((one) => getComputedStyle(one).outlineWidth)", []string{"2px", "2px"})
 	p.equal("getComputedStyle($('.chip')).color === getComputedStyle(document.body).color", true) // not as a link
 
