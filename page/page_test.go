@@ -727,13 +727,14 @@ func testSend(p *page) {
 	p.see("#headline", usual)
 	p.equal("addPet.ariaBusy", "false")
 
-	// The buttons stay where they are, although the list of pets grows.
+	// The buttons stay where they are, although the list of pets grows, and one says more.
 	for _, width := range []int{390, 1366} {
 		p.resize(width, 768, "light")
 		p.anew()
 		p.eval("window.before = places()")
 		p.click("Add a pet", "Add a pet", "Add a pet")
-		p.see("#petRows", "3 Rex 3 2 Rex 2 1 Rex")
+		p.send("GET /v1/pets/99", "")
+		p.see("#petRows", "3 Rex 3 2 Rex 2 1 Rex", "#failed", "Problems only (1)")
 		p.equal("[moved(before), addPet.ariaBusy]", []any{[]string{}, "false"})
 	}
 
@@ -929,7 +930,8 @@ func testLooks(p *page) {
 	p.send(long, rex, "X-Long: "+long, "Prefer: code=lost")
 	p.send("GET /v1/pets/99", "", "Prefer: code=truncate")
 	p.start("POST /v1/pets", rex, "Prefer: code=stall, delay=30")
-	p.see("#list", "waiting", "#list", "adds pet 103", "#headline", "429", "#petRows", "RRR")
+	p.send("PUT /__admin/fault?code=drip&delay=30&answer-delay=30", "") // which takes long to say
+	p.see("#list", "waiting", "#list", "adds pet 103", "#headline", "Slow body", "#petRows", "RRR")
 
 	// Nothing is cut off, but for what ends in an ellipsis. What a request did is whole. The sign
 	// shows all that it says, or a scrollbar.
