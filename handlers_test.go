@@ -2264,7 +2264,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{"", "add", 0, "Never repeated after: 429, 503, 503-all.\n0 findings with ALL of createPet"},
 		{"-only 503,lost,stall,html,newer", "clumsy", 1, "503 exits with 0, but has added 0 of 1 pets\n" +
-			"lost is ended by a signal\nstall exits with 0, though an answer came too late\n" +
+			"lost is ended by a signal\nstall exits with 0, though an answer was not read to its end\n" +
 			"html exits with 0, though an answer was an error; sends a createPet that is refused: 400, " +
 			`the body is [  " 2J "]; it must be a JSON object, such as {"name":"Rex","categoryId":7}` + "\n" +
 			"newer adds 2 pets instead of 1; fails, although the answer is right\nNever repeated after: 503.\n7 findings with 5 faults of createPet"},
@@ -2536,6 +2536,7 @@ func TestFindings(t *testing.T) {
 		of401  = "repeats the request 2 times after a 401"
 		lost   = "exits with 0, though an answer was lost"
 		late   = "exits with 0, though an answer came too late"
+		half   = "exits with 0, though an answer was not read to its end"
 		atOnce = "repeats 2 times after less than 50 ms"
 	)
 	found := make([]string, len(rules)) // for each rule, what was first found
@@ -2563,7 +2564,7 @@ func TestFindings(t *testing.T) {
 		{"takes what is no JSON", 0, "201", "201 fault=malformed", "exits with 0, though an answer was no JSON"},
 		{"takes a part", 0, "201", "201 fault=truncate", "exits with 0, though an answer was cut"},
 		{"has read enough", 0, "201", "201 fault=drip for=0.09 left", ""},
-		{"has not read enough", 0, "201", "201 fault=drip for=0.1 left", late},
+		{"has not read enough", 0, "201", "201 fault=drip for=0.1 left", half},
 		{"repeats", 0, "201", "503 fault=503, 201 at=1", ""},
 		{"sends one of two", 0, "2x201", "201 fault=drip", ""},
 		{"one of two, unheard", 0, "2x201", "0 fault=stall, 201 at=1 name=Ida", lost},

@@ -1008,6 +1008,8 @@ func suffices(e *entry) bool {
 // fate says what became of an answer that the client cannot use, as the request got a fault.
 func (e *entry) fate() string {
 	switch {
+	case e.hasLeft && e.Status > 0:
+		return "was not read to its end"
 	case e.hasLeft:
 		return "came too late"
 	case e.Status == 0:

@@ -298,14 +298,15 @@ class PetstoreTest {
             return REQUEST.matcher(send("GET", "/__admin/requests?waiting=0", "")).results().toList();
         }
 
-        /** Returns an error that shows what the client reported and sent, and where all of it may be. */
+        /** Returns an error that shows what the client reported and sent, and a line that shows all. */
         AssertionError failure(String message, Exception error) throws Exception {
             message += "; REPEATS_LOST_POST is " + REPEATS_LOST_POST + "\nthe error: " + error;
             for (var request : requests()) {
                 message += "\n" + request.group(3) + " " + request.group(4) + " " + request.group(5)
                     + ": " + request.group(7) + " fault: " + request.group(6);
             }
-            message += "\nall of it, if the journal is kept: grep -F '\"test\":\"" + test + "\"' requests.json";
+            message += "\nwith PETSTORE_URL, all of it: curl -sSH \"Authorization: Bearer $PETSTORE_API_KEY\" "
+                + "\"${PETSTORE_URL%v1}__admin/requests?history=true\" | grep -F '\"test\":\"" + test + "\"'";
             return new AssertionError(message, error);
         }
 

@@ -239,14 +239,15 @@ class Petstore {
     return (await this.send("GET", "/__admin/requests?waiting=0")).requests;
   }
 
-  // fail throws an error that shows what the client reported and sent, and where all of it may be.
+  // fail throws an error that shows what the client reported, what it sent, and a line that shows
+  // all of it if petstore outlives the test.
   async fail(message, { error }) {
     message += `; REPEATS_LOST_POST is ${REPEATS_LOST_POST}\nthe error: ${error ?? "none"}`.trimEnd();
     for (const { method, url, body, status, fault } of await this.requests()) {
       message += `\n${method} ${url} ${body}: ${status} ${JSON.stringify(fault) ?? ""}`;
     }
-    const test = JSON.stringify(this.test);
-    message += `\nall of it, if the journal is kept: grep -F '"test":${test}' requests.json`;
+    message += `\nwith PETSTORE_URL, all of it: curl -sSH "Authorization: Bearer $PETSTORE_API_KEY" `;
+    message += `"\${PETSTORE_URL%v1}__admin/requests?history=true" | grep -F '"test":${JSON.stringify(this.test)}'`;
     throw new Error(message, { cause: error });
   }
 

@@ -290,8 +290,8 @@ func (p petstore) requests() []request {
 	return journal.Requests
 }
 
-// fail ends the test, and shows the error that the client reported, what it sent, and where a
-// petstore that outlives the test has all of it.
+// fail ends the test, and shows the error that the client reported, what it sent, and a line that
+// shows all of it if petstore outlives the test.
 func (p petstore) fail(err error, format string, args ...any) {
 	p.t.Helper()
 	message := fmt.Sprintf(format, args...)
@@ -299,7 +299,9 @@ func (p petstore) fail(err error, format string, args ...any) {
 	for _, r := range p.requests() {
 		message += fmt.Sprintf("\n%s %s %s: %d %s", r.Method, r.URL, r.Body, r.Status, r.Fault)
 	}
-	p.t.Fatalf("%s\nall of it, if the journal is kept: grep -F '\"test\":%q' requests.json", message, p.t.Name())
+	const line = `curl -sSH "Authorization: Bearer $PETSTORE_API_KEY" ` +
+		`"${PETSTORE_URL%%v1}__admin/requests?history=true" | grep -F '"test":%q'`
+	p.t.Fatalf("%s\nwith PETSTORE_URL, all of it: "+line, message, p.t.Name())
 }
 
 // send sends a request to /__admin. It stores the answer in result, unless that is nil.

@@ -239,13 +239,14 @@ class Petstore:
         return self.send("GET", "/__admin/requests?waiting=0")["requests"]
 
     def fail(self, message, error):
-        """Fails, and shows what the client reported and sent, and where all of it may be."""
+        """Fails, and shows what the client reported and sent, and a line that shows all of it."""
         __tracebackhide__ = True
         message += f"; REPEATS_LOST_POST is {REPEATS_LOST_POST}\nthe error of the client: {error!r}"
         for r in self.requests():
             message += f"\n{r['method']} {r['url']} {r['body']}: {r['status']} {r.get('fault', '')}"
-        test = json.dumps(self.test, ensure_ascii=False)
-        pytest.fail(f"{message}\nall of it, if the journal is kept: grep -F '\"test\":{test}' requests.json")
+        message += '\nwith PETSTORE_URL, all of it: curl -sSH "Authorization: Bearer $PETSTORE_API_KEY" '
+        message += '"${PETSTORE_URL%v1}__admin/requests?history=true" | grep -F '
+        pytest.fail(message + f"'\"test\":{json.dumps(self.test, ensure_ascii=False)}'")
 
     def send(self, method, path, body=None):
         """Sends a request to /__admin."""

@@ -264,10 +264,10 @@ func testSign(p *page) {
 	p.start("GET /v1/pets?b", "")
 	p.see("#headline", "2 requests held.")
 	p.eval("window.clock = Date.now(); window.readings = 0") // it is not heard all the time
-	p.send("GET /v1/pets?c", "", "Prefer: code=503")
-	p.equal("readings > 9 && !shown(heard).includes(': 503')", true)
+	p.send("GET /v1/pets?c", "", "Prefer: code=418")
+	p.equal("readings > 9 && !shown(heard).includes(': 418')", true)
 	p.eval("window.clock = undefined")
-	p.see("#heard", ": 503")
+	p.see("#heard", ": 418")
 	p.equal("shown(heard).includes('held')", false)
 }
 
